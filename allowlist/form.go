@@ -1,0 +1,127 @@
+package allowlist
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Role says where a form is sent.
+type Role string
+
+// Rights says what a form needs on the node.
+type Rights string
+
+// An Effect says what a form does there although it asks for no change.
+type Effect string
+
+type argv []string
+
+// exits lists a form's good exit statuses. With partial, exit 1 is good only if
+// every line of stderr names a missing file or package. With mask, the status
+// is a bit mask and every value is good.
+type exits struct {
+	codes         []int
+	partial, mask bool
+}
+
+// A Form is one line of the table: one permitted command.
+type Form struct {
+	ID      string
+	Role    Role
+	Rights  Rights
+	Effect  Effect
+	Limit   int // seconds
+	Cap     int // bytes of stdout
+	exits   exits
+	Argv    argv
+	Reveals string
+	Why     string
+}
+
+// Timeout is the form's time limit on the node.
+func (f Form) Timeout() time.Duration { return time.Duration(f.Limit) * time.Second }
+
+// Exits describes the good exit statuses: "0", "0 1", "0 1?" where 1 is good
+// only if stderr names what is missing, "mask" where the status is a bit mask.
+func (f Form) Exits() string {
+	if f.exits.mask {
+		return "mask"
+	}
+	s := strings.Trim(fmt.Sprint(f.exits.codes), "[]")
+	if f.exits.partial {
+		s += "?"
+	}
+	return s
+}
+
+// Good reports whether exit is a good status, given what stderr says. A stderr
+// line that names a missing file (tail) or package (dpkg-query) excuses exit 1.
+func (f Form) Good(exit int, stderr []byte) bool {
+	if f.exits.mask {
+		return exit >= 0 && exit&1 == 0 // bit 0: smartctl did not understand the command line
+	}
+	if !slices.Contains(f.exits.codes, exit) {
+		return false
+	}
+	if exit != 1 || !f.exits.partial {
+		return true
+	}
+	named := false
+	for line := range strings.Lines(string(stderr)) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "tail: ") && strings.HasSuffix(line, ": No such file or directory"),
+			strings.HasPrefix(line, "dpkg-query: ") && strings.Contains(line, "no packages found matching"):
+			named = true
+		case strings.HasPrefix(line, "tail: "), strings.HasPrefix(line, "dpkg-query: "):
+			return false
+		}
+	}
+	return named
+}
+
+// ClientOnly reports whether the form is one that a gate refuses by design.
+func (f Form) ClientOnly() bool { return f.ID == ClientOnly }
+
+// Forms returns a copy of the table, in its order.
+func Forms() []Form {
+	out := slices.Clone(forms)
+	for i := range out {
+		out[i].Argv = slices.Clone(out[i].Argv)
+	}
+	return out
+}
+
+// Slots returns each slot's name and its rule in words, in the table's order.
+func Slots() [][2]string {
+	out := make([][2]string, 0, len(slots))
+	for _, s := range slots {
+		out = append(out, [2]string{s.name, s.rule})
+	}
+	return out
+}
+
+// Hash is the SHA-256 of the table and the slots' rules, in hex: two programs
+// with the same hash permit the same commands.
+func Hash() string {
+	h := sha256.New()
+	for _, s := range slots {
+		fmt.Fprintf(h, "%q %q %q %q %d %d %d\n", s.name, s.first, s.rest, s.last, s.min, s.max, s.repeat)
+	}
+	fmt.Fprintf(h, "%q %q\n", []string(timeoutWords), []string(sudoWords))
+	for _, f := range forms {
+		fmt.Fprintln(h, FormHash(f))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// FormHash is the SHA-256 of one form's enforced columns, in hex: it tells
+// which forms differ between two tables.
+func FormHash(f Form) string {
+	s := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %d %d %s %q", f.ID, f.Role, f.Rights, f.Effect, f.Limit, f.Cap, f.Exits(), []string(f.Argv)))
+	return hex.EncodeToString(s[:])
+}
