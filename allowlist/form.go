@@ -72,7 +72,8 @@ func (f Form) Good(exit int, stderr []byte) bool {
 	}
 	named := false
 	for line := range strings.Lines(string(stderr)) {
-		line = strings.TrimSpace(line)
+		// Coreutils begin a message with the path they were called by.
+		line = strings.TrimPrefix(strings.TrimSpace(line), "/usr/bin/")
 		switch {
 		case strings.HasPrefix(line, "tail: ") && strings.HasSuffix(line, ": No such file or directory"),
 			strings.HasPrefix(line, "dpkg-query: ") && strings.Contains(line, "no packages found matching"):
