@@ -81,9 +81,12 @@ var (
 	mask    = exits{codes: []int{0}, mask: true}
 )
 
-// The table: one line a form. Limits are seconds, caps are bytes of stdout.
+// The table: one line a form. The columns: identity, role, rights, effect, limit in
+// seconds, cap in bytes of stdout, good exits, words, what it can reveal, why.
 var forms = []Form{
-	// Proxmox nodes: files and plain programs, milliseconds each.
+	// Proxmox nodes: files that every node of the cluster shares. grep and tail only
+	// print; no option here makes them write. Where a file can hold a secret, grep
+	// lists the keys that may travel.
 	{"state", PVE, WWWData, None, 10, 16 * mib, missing, argv{"/usr/bin/tail", "-v", "-n", "+1", "/etc/pve/.members", "/etc/pve/.vmlist", "/etc/pve/.rrd"}, "names, addresses of nodes, live numbers", "nodes, guests and storages of the whole cluster"},
 	{"guest-configs", PVE, WWWData, None, 20, 64 * mib, search, argv{"/bin/grep", "-rasoE", "--include=[1-9]*.conf", "--exclude-dir=priv", "--exclude-dir=openvz", keysPattern, "/etc/pve/nodes"}, "hardware, disks, networks, tags; of secret keys the name only", "every guest's configuration"},
 	{"lxc-config", PVE, WWWData, None, 10, mib, search, argv{"/bin/grep", "-asoE", keysPattern, "/etc/pve/nodes/{node}/lxc/{vmid}.conf"}, "as guest-configs, one container", "one container, also of an offline node"},
@@ -93,21 +96,29 @@ var forms = []Form{
 	{"pools", PVE, WWWData, None, 10, mib, search, argv{"/bin/grep", "-sE", "^pool:", "/etc/pve/user.cfg"}, "pools, their comments, members and storages; no user or token", "pools"},
 	{"corosync", PVE, WWWData, None, 10, mib, search, argv{"/bin/grep", "-sE", corosyncPattern, "/etc/pve/corosync.conf"}, "votes, node names and ring addresses; no key", "votes, QDevice, margin"},
 	{"datacenter", PVE, WWWData, None, 10, mib, search, argv{"/bin/grep", "-sE", datacenterPattern, "/etc/pve/datacenter.cfg"}, "migration network, HA and tag settings; no proxy", "migration network, defaults"},
-	{"vzdump-defaults", PVE, Any, None, 10, mib, files, argv{"/bin/grep", "-sE", vzdumpPattern, "/etc/vzdump.conf"}, "backup defaults", "defaults of backup jobs"},
 	{"startup-delay", PVE, WWWData, None, 10, mib, search, argv{"/bin/grep", "-rs", "--exclude-dir=priv", "--include=config", "-E", startupPattern, "/etc/pve/nodes"}, "start delays", "boot order"},
 	{"sdn", PVE, WWWData, None, 10, mib, files, argv{"/bin/grep", "-asHE", sdnPattern, "/etc/pve/sdn/subnets.cfg", "/etc/pve/sdn/vnets.cfg", "/etc/pve/sdn/zones.cfg"}, "subnets, gateways, ranges", "addresses that SDN reserves"},
 	{"sdn-ipam", PVE, WWWData, None, 10, 4 * mib, missing, argv{"/usr/bin/tail", "-v", "-n", "+1", "/etc/pve/sdn/pve-ipam-state.json"}, "addresses, MACs and host names that SDN gave out", "addresses that SDN reserves"},
-	{"quorum", PVE, Root, None, 10, mib, quorate, argv{"/usr/sbin/corosync-quorumtool", "-s"}, "votes and members", "votes, margin"},
+
+	// Proxmox nodes: the node's own files, read in the same way.
 	{"node-proc", PVE, Any, None, 10, mib, missing, argv{"/usr/bin/tail", "-v", "-n", "+1", "/proc/loadavg", "/proc/uptime", "/proc/meminfo", "/proc/stat", "/proc/sys/kernel/osrelease", "/proc/pressure/cpu", "/proc/pressure/io", "/proc/pressure/memory", "/proc/spl/kstat/zfs/arcstats", "/etc/timezone", "/etc/kernel/proxmox-boot-pin"}, "load, memory, kernel, time zone", "memory without the ZFS cache, load, pressure"},
-	{"node-df", PVE, Any, None, 10, mib, search, argv{"/bin/df", "--local", "--block-size=1", "--output=fstype,itotal,iused,size,used,avail,source,target"}, "mount points and sizes of local filesystems", "filesystems without waiting for a dead NFS"},
 	{"mounts", PVE, Any, None, 10, mib, zero, argv{"/bin/grep", "-oE", mountsPattern, "/proc/self/mounts"}, "mount points; no mount options", "is it mounted?"},
-	{"node-packages", PVE, Any, None, 10, mib, missing, argv{"/usr/bin/dpkg-query", "-W", "-f", packageFormat, "pve-manager", "qemu-server", "pve-container", "proxmox-ve", "proxmox-kernel-*", "pve-kernel-*"}, "package versions", "version, installed kernels"},
+	{"vzdump-defaults", PVE, Any, None, 10, mib, files, argv{"/bin/grep", "-sE", vzdumpPattern, "/etc/vzdump.conf"}, "backup defaults", "defaults of backup jobs"},
 	{"updates", PVE, Any, None, 10, 16 * mib, missing, argv{"/usr/bin/tail", "-v", "-n", "+1", "/var/lib/pve-manager/pkgupdates"}, "pending packages", "pending updates, without refreshing the list"},
 	{"stamps", PVE, Any, None, 10, mib, search, argv{"/usr/bin/stat", "--format=%Y:%s:%n", "/var/lib/pve-manager/pkgupdates", "/var/cache/apt/pkgcache.bin", "/var/lib/dpkg/status", "/var/log/vzdump"}, "four times and sizes", "the age of the update list"},
 	{"apt-repos", PVE, Any, None, 10, mib, files, argv{"/bin/grep", "-rsoE", "--include=*.list", "--include=*.sources", aptPattern, "/etc/apt"}, "Proxmox repositories; none with credentials", "repositories"},
 	{"node-tasks", PVE, Any, None, 10, 8 * mib, missing, argv{"/usr/bin/tail", "-v", "-n", "2000", "/var/log/pve/tasks/active", "/var/log/pve/tasks/index.1", "/var/log/pve/tasks/index"}, "tasks, their users and error words", "tasks"},
 	{"backup-logs", PVE, Any, None, 20, 8 * mib, files, argv{"/bin/grep", "-rsaoE", "--include=*.log", backupLogPattern, "/var/log/vzdump"}, "start, end, size and errors of each guest's last backup", "why a guest's last backup failed"},
 	{"replication", PVE, Any, None, 10, mib, missing, argv{"/usr/bin/tail", "-v", "-n", "+1", "/var/lib/pve-manager/pve-replication-state.json"}, "replication times and errors", "last sync, failures"},
+	{"zpool-state", PVE, Any, None, 10, mib, search, argv{"/bin/grep", "-rs", "--include=state", ".", "/proc/spl/kstat/zfs"}, "pool names and states", "a suspended pool is not asked further"},
+	{"lxc-cgroup", PVE, Any, None, 10, mib, missing, argv{"/usr/bin/tail", "-v", "-n", "+1", "/sys/fs/cgroup/lxc/{vmid}/memory.current", "/sys/fs/cgroup/lxc/{vmid}/memory.max", "/sys/fs/cgroup/lxc/{vmid}/memory.stat", "/sys/fs/cgroup/lxc/{vmid}/memory.events", "/sys/fs/cgroup/lxc/{vmid}/memory.swap.current", "/sys/fs/cgroup/lxc/{vmid}/cpu.stat", "/sys/fs/cgroup/lxc/{vmid}/cpu.pressure", "/sys/fs/cgroup/lxc/{vmid}/io.pressure", "/sys/fs/cgroup/lxc/{vmid}/memory.pressure"}, "memory and CPU numbers", "a container's true memory, OOM kills, throttling"},
+	{"qemu-cgroup", PVE, Any, None, 10, mib, missing, argv{"/usr/bin/tail", "-v", "-n", "+1", "/sys/fs/cgroup/qemu.slice/{vmid}.scope/memory.current", "/sys/fs/cgroup/qemu.slice/{vmid}.scope/memory.max", "/sys/fs/cgroup/qemu.slice/{vmid}.scope/memory.stat", "/sys/fs/cgroup/qemu.slice/{vmid}.scope/memory.events", "/sys/fs/cgroup/qemu.slice/{vmid}.scope/memory.swap.current", "/sys/fs/cgroup/qemu.slice/{vmid}.scope/cpu.stat", "/sys/fs/cgroup/qemu.slice/{vmid}.scope/cpu.pressure", "/sys/fs/cgroup/qemu.slice/{vmid}.scope/io.pressure", "/sys/fs/cgroup/qemu.slice/{vmid}.scope/memory.pressure"}, "memory and CPU numbers", "a VM's true memory on the host, OOM kills"},
+	{"lxc-services", PVE, Any, None, 10, mib, files, argv{"/bin/grep", "-rsl", "--include=cgroup.procs", ".", "/sys/fs/cgroup/lxc/{vmid}"}, "names of a container's service groups", "does a Docker daemon run? Asking must not start one"},
+
+	// Proxmox nodes: plain programs, each with the verb or the options that show.
+	{"node-df", PVE, Any, None, 10, mib, search, argv{"/bin/df", "--local", "--block-size=1", "--output=fstype,itotal,iused,size,used,avail,source,target"}, "mount points and sizes of local filesystems", "filesystems without waiting for a dead NFS"},
+	{"node-packages", PVE, Any, None, 10, mib, missing, argv{"/usr/bin/dpkg-query", "-W", "-f", packageFormat, "pve-manager", "qemu-server", "pve-container", "proxmox-ve", "proxmox-kernel-*", "pve-kernel-*"}, "package versions", "version, installed kernels"},
+	{"quorum", PVE, Root, None, 10, mib, quorate, argv{"/usr/sbin/corosync-quorumtool", "-s"}, "votes and members", "votes, margin"},
 	{"storage-reasons", PVE, Root, None, 10, mib, search, argv{"/usr/bin/journalctl", "--unit=pvestatd.service", "--since=-15min", "--lines=300", "--no-pager", "--quiet", "--output=short-unix"}, "pvestatd's own messages", "why a storage is inactive, without a probe"},
 	{"addresses", PVE, Any, None, 10, 4 * mib, zero, argv{"/bin/ip", "-j", "-d", "addr", "show"}, "interfaces, addresses, MACs", "addresses, bridges"},
 	{"neighbours", PVE, Any, None, 10, 4 * mib, zero, argv{"/bin/ip", "-j", "neigh", "show"}, "addresses and MACs seen", "who answers on layer 2"},
@@ -115,20 +126,14 @@ var forms = []Form{
 	{"bridge-vlans", PVE, Any, None, 10, mib, zero, argv{"/sbin/bridge", "-j", "vlan", "show"}, "VLANs of the bridge ports", "VLANs"},
 	{"ping", PVE, Any, Probe, 8, 64 * kib, search, argv{"/bin/ping", "-n", "-c", "1", "-W", "3", "{ip}"}, "whether the address answers", "makes the kernel ask by ARP or ND"},
 	{"lvs", PVE, Root, Cache, 15, 4 * mib, zero, argv{"/sbin/lvs", "--reportformat", "json", "--units", "b", "--nosuffix", "-a", "-o", "lv_name,vg_name,lv_attr,lv_size,pool_lv,data_percent,metadata_percent,lv_metadata_size,vg_size,vg_free"}, "volumes and their sizes", "thin pools"},
-	{"zpool-state", PVE, Any, None, 10, mib, search, argv{"/bin/grep", "-rs", "--include=state", ".", "/proc/spl/kstat/zfs"}, "pool names and states", "a suspended pool is not asked further"},
 	{"zpool-status", PVE, Any, None, 15, mib, zero, argv{"/sbin/zpool", "status", "-p"}, "pools, devices, errors", "ZFS health"},
 	{"zpool-list", PVE, Any, None, 15, mib, zero, argv{"/sbin/zpool", "list", "-Hp", "-o", "name,size,allocated,free,fragmentation,capacity,health,readonly"}, "pools and sizes", "ZFS space"},
 	{"zfs-list", PVE, Any, None, 15, 8 * mib, zero, argv{"/sbin/zfs", "list", "-Hp", "-t", "filesystem,volume", "-o", "name,type,used,avail,refer,quota,refquota,volsize,usedbysnapshots,mountpoint"}, "datasets and sizes", "ZFS quotas and guests' volumes"},
 	{"smart", PVE, Root, None, 15, mib, mask, argv{"/usr/sbin/smartctl", "-n", "standby", "-i", "-H", "-A", "-j", "/dev/{disk}"}, "model, health, wear; the serial number is dropped", "disk health, without waking a sleeping disk"},
-	{"lxc-cgroup", PVE, Any, None, 10, mib, missing, argv{"/usr/bin/tail", "-v", "-n", "+1", "/sys/fs/cgroup/lxc/{vmid}/memory.current", "/sys/fs/cgroup/lxc/{vmid}/memory.max", "/sys/fs/cgroup/lxc/{vmid}/memory.stat", "/sys/fs/cgroup/lxc/{vmid}/memory.events", "/sys/fs/cgroup/lxc/{vmid}/memory.swap.current", "/sys/fs/cgroup/lxc/{vmid}/cpu.stat", "/sys/fs/cgroup/lxc/{vmid}/cpu.pressure", "/sys/fs/cgroup/lxc/{vmid}/io.pressure", "/sys/fs/cgroup/lxc/{vmid}/memory.pressure"}, "memory and CPU numbers", "a container's true memory, OOM kills, throttling"},
-	{"qemu-cgroup", PVE, Any, None, 10, mib, missing, argv{"/usr/bin/tail", "-v", "-n", "+1", "/sys/fs/cgroup/qemu.slice/{vmid}.scope/memory.current", "/sys/fs/cgroup/qemu.slice/{vmid}.scope/memory.max", "/sys/fs/cgroup/qemu.slice/{vmid}.scope/memory.stat", "/sys/fs/cgroup/qemu.slice/{vmid}.scope/memory.events", "/sys/fs/cgroup/qemu.slice/{vmid}.scope/memory.swap.current", "/sys/fs/cgroup/qemu.slice/{vmid}.scope/cpu.stat", "/sys/fs/cgroup/qemu.slice/{vmid}.scope/cpu.pressure", "/sys/fs/cgroup/qemu.slice/{vmid}.scope/io.pressure", "/sys/fs/cgroup/qemu.slice/{vmid}.scope/memory.pressure"}, "memory and CPU numbers", "a VM's true memory on the host, OOM kills"},
-	{"lxc-services", PVE, Any, None, 10, mib, files, argv{"/bin/grep", "-rsl", "--include=cgroup.procs", ".", "/sys/fs/cgroup/lxc/{vmid}"}, "names of a container's service groups", "does a Docker daemon run? Asking must not start one"},
 	{"clock", PVE, Any, None, 5, kib, zero, argv{"/bin/date", "+%s.%N%z"}, "the node's clock", "drift"},
-	{"probe", Both, Any, None, 5, 64 * kib, zero, argv{"/bin/echo", "pvelens-probe"}, "nothing", "does the login shell print text of its own?"},
-	{"lock-probe", Both, Any, None, 5, kib, zero, argv{"/bin/true", "lock-probe"}, "nothing", "client only: a gate refuses it, so exit 0 means that there is no lock"},
-	{"gate-version", Both, Any, None, 5, 64 * kib, zero, argv{GatePath, "--version"}, "the gate's version and the table's hash", "is the gate's table the same as ours?"},
 
-	// Proxmox nodes: Perl, 0.5 to 2 s each, for what only Proxmox knows.
+	// Proxmox nodes: Perl, 0.5 to 2 s each, for what only Proxmox knows. pvesh has only
+	// get, and --noproxy, without which it would go on to other nodes as root.
 	{"lxc-list", PVE, Root, None, 20, mib, zero, argv{"/usr/sbin/pct", "list"}, "names and states", "true state when pvestatd is dead"},
 	{"qemu-list", PVE, Root, None, 20, mib, zero, argv{"/usr/sbin/qm", "list"}, "names and states", "true state when pvestatd is dead"},
 	{"resources", PVE, Root, None, 20, 16 * mib, zero, argv{"/usr/bin/pvesh", "--noproxy", "get", "/cluster/resources", "--output-format", "json"}, "names, states, numbers", "when .rrd has an unknown form"},
@@ -148,7 +153,8 @@ var forms = []Form{
 	{"lxc-history", PVE, Root, Cache, 20, mib, zero, argv{"/usr/bin/pvesh", "--noproxy", "get", "/nodes/{node}/lxc/{vmid}/rrddata", "--timeframe", "day", "--cf", "AVERAGE", "--output-format", "json"}, "numbers of the last day", "why was it slow?"},
 	{"qemu-history", PVE, Root, Cache, 20, mib, zero, argv{"/usr/bin/pvesh", "--noproxy", "get", "/nodes/{node}/qemu/{vmid}/rrddata", "--timeframe", "day", "--cf", "AVERAGE", "--output-format", "json"}, "numbers of the last day", "why was it slow?"},
 
-	// Containers inside a guest, through pct exec or the guest agent.
+	// Inside a guest, through pct exec or the guest agent: the runtime's ps, inspect and
+	// version alone, with a pinned template. No shell stands between.
 	{"lxc-docker-ps", PVE, Root, None, 20, 8 * mib, zero, argv{"/usr/sbin/pct", "exec", "{vmid}", "--", "docker", "--host", "unix:///var/run/docker.sock", "ps", "-a", "--no-trunc", "--format", psTemplate}, "containers, images, ports, Compose labels", "containers in a container"},
 	{"lxc-docker-inspect", PVE, Root, None, 25, 8 * mib, search, argv{"/usr/sbin/pct", "exec", "{vmid}", "--", "docker", "--host", "unix:///var/run/docker.sock", "container", "inspect", "--format", inspectTemplate, "{container}"}, "state, mounts, networks; no environment, command or label map", "a stack's containers"},
 	{"lxc-docker-version", PVE, Root, None, 20, mib, search, argv{"/usr/sbin/pct", "exec", "{vmid}", "--", "docker", "--host", "unix:///var/run/docker.sock", "version", "--format", versionTemplate}, "versions", "which half of Docker is missing?"},
@@ -160,11 +166,16 @@ var forms = []Form{
 	{"qemu-podman-ps", PVE, Root, Agent, 25, 16 * mib, zero, argv{"/usr/sbin/qm", "guest", "exec", "{vmid}", "--timeout", "10", "--", "podman", "ps", "-a", "--no-trunc", "--format", podmanPsTemplate}, "as lxc-docker-ps", "containers in a VM"},
 	{"qemu-podman-inspect", PVE, Root, Agent, 25, 16 * mib, zero, argv{"/usr/sbin/qm", "guest", "exec", "{vmid}", "--timeout", "10", "--", "podman", "container", "inspect", "--format", podmanInspectTemplate, "{container}"}, "as lxc-docker-inspect", "a stack's containers"},
 
-	// Docker hosts, reached directly.
+	// Docker hosts, reached directly: the same three.
 	{"host-services", Docker, Any, None, 10, mib, files, argv{"/bin/grep", "-rsl", "--include=cgroup.procs", ".", "/sys/fs/cgroup/system.slice"}, "names of the host's service groups", "does a Docker daemon run? Asking must not start one"},
 	{"host-docker-ps", Docker, Root, None, 20, 8 * mib, zero, argv{"docker", "ps", "-a", "--no-trunc", "--format", psTemplate}, "as lxc-docker-ps", "containers of the host"},
 	{"host-docker-inspect", Docker, Root, None, 25, 8 * mib, search, argv{"docker", "container", "inspect", "--format", inspectTemplate, "{container}"}, "as lxc-docker-inspect", "a stack's containers"},
 	{"host-docker-version", Docker, Root, None, 20, mib, search, argv{"docker", "version", "--format", versionTemplate}, "versions", "which half of Docker is missing?"},
 	{"host-podman-ps", Docker, Any, None, 20, 8 * mib, zero, argv{"podman", "ps", "-a", "--no-trunc", "--format", podmanPsTemplate}, "as lxc-docker-ps", "containers of the host"},
 	{"host-podman-inspect", Docker, Any, None, 25, 8 * mib, exits{codes: []int{0, 125}}, argv{"podman", "container", "inspect", "--format", podmanInspectTemplate, "{container}"}, "as lxc-docker-inspect", "a stack's containers"},
+
+	// Any host.
+	{"probe", Both, Any, None, 5, 64 * kib, zero, argv{"/bin/echo", "pvelens-probe"}, "nothing", "does the login shell print text of its own?"},
+	{"lock-probe", Both, Any, None, 5, kib, zero, argv{"/bin/true", "lock-probe"}, "nothing", "client only: a gate refuses it, so exit 0 means that there is no lock"},
+	{"gate-version", Both, Any, None, 5, 64 * kib, zero, argv{GatePath, "--version"}, "the gate's version and the table's hash", "is the gate's table the same as ours?"},
 }

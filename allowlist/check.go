@@ -16,12 +16,12 @@ type Command struct {
 // IsZero reports whether c is the zero Command.
 func (c Command) IsZero() bool { return c.form == 0 }
 
-// Form returns the line of the table that permits c.
+// Form returns a copy of the line of the table that permits c.
 func (c Command) Form() Form {
 	if c.IsZero() {
 		return Form{}
 	}
-	return forms[c.form-1]
+	return forms[c.form-1].clone()
 }
 
 // ID returns the form's identity, such as "guest-configs".
@@ -30,20 +30,22 @@ func (c Command) ID() string { return c.Form().ID }
 // Argv returns a copy of the words.
 func (c Command) Argv() []string { return slices.Clone(c.words) }
 
-// Node returns the value of the {node} slot, or "" when the form has none. Such
-// a form is sent only to that node, and a gate compares it with its own name.
-func (c Command) Node() string { return c.slot("{node}") }
-
-func (c Command) slot(name string) string {
+// Node returns the node that c must run on, or "" when any node will do: the
+// value of {node}, save in a path under /etc/pve, which every node of a cluster
+// shares. Such a command is sent only to that node, and a gate compares the value
+// with its own host name.
+func (c Command) Node() string {
 	if c.IsZero() {
 		return ""
 	}
 	for i, p := range forms[c.form-1].Argv {
-		if m := matchWord(p, c.words[i]); strings.Contains(p, name) {
-			for _, v := range m.values {
-				if v.slot.name == name {
-					return v.text
-				}
+		if strings.HasPrefix(p, "/etc/pve/") {
+			continue
+		}
+		values, _ := matchWord(p, c.words[i])
+		for _, v := range values {
+			if v.slot.name == "{node}" {
+				return v.text
 			}
 		}
 	}
@@ -92,7 +94,8 @@ func noForm() *Refusal {
 const maxWord = 8 * kib
 
 // Check returns the Command for words sent to a host of the given role, or a
-// *Refusal. It never changes a word.
+// *Refusal. [Both] stands for a host whose role is not known: a form of either
+// role fits it. Check never changes a word.
 func Check(role Role, words ...string) (Command, error) {
 	if len(words) == 0 {
 		return Command{}, &Refusal{Class: Empty, Rule: "a command has at least one word", Word: -1}
@@ -111,10 +114,8 @@ func Check(role Role, words ...string) (Command, error) {
 		if !fits {
 			continue
 		}
-		if f.Role != role && f.Role != Both {
-			if refusal.Class == NoForm {
-				refusal = &Refusal{Class: WrongRole, Form: f.ID, Rule: fmt.Sprintf("it is for hosts of role %s, not %s", f.Role, role), Word: -1}
-			}
+		if !f.sentTo(role) {
+			refusal = &Refusal{Class: WrongRole, Form: f.ID, Rule: "it is for hosts of role " + string(f.Role), Word: -1}
 			continue
 		}
 		if bad == nil {
@@ -124,6 +125,15 @@ func Check(role Role, words ...string) (Command, error) {
 		refusal = bad
 	}
 	return Command{}, refusal
+}
+
+// sentTo reports whether the form may be sent to a host of the role.
+func (f Form) sentTo(role Role) bool {
+	switch role {
+	case PVE, Docker:
+		return f.Role == role || f.Role == Both
+	}
+	return role == Both
 }
 
 // badByte returns the first byte of w that is no printable ASCII.
@@ -148,11 +158,11 @@ func (f Form) match(words []string) (bad *Refusal, fits bool) {
 		return nil, false
 	}
 	for i, w := range words {
-		m := matchWord(f.Argv[min(i, n-1)], w)
-		if !m.fits {
+		values, fits := matchWord(f.Argv[min(i, n-1)], w)
+		if !fits {
 			return nil, false
 		}
-		for _, v := range m.values {
+		for _, v := range values {
 			if bad == nil && !v.slot.holds(v.text) {
 				bad = &Refusal{Class: BadSlot, Slot: v.slot.name, Rule: v.slot.rule, Word: i, Len: len(v.text), Byte: v.slot.offends(v.text)}
 			}
@@ -161,43 +171,34 @@ func (f Form) match(words []string) (bad *Refusal, fits bool) {
 	return bad, true
 }
 
+// A value is what stands in a slot's place.
 type value struct {
 	slot *slot
 	text string
 }
 
-type wordMatch struct {
-	fits   bool
-	values []value
-}
-
 // matchWord compares a word with its pattern, segment by segment between
 // slashes. A segment with a slot is the slot, then a literal suffix.
-func matchWord(pattern, word string) wordMatch {
-	if !strings.Contains(pattern, "{") {
-		return wordMatch{fits: pattern == word}
+func matchWord(pattern, word string) (values []value, fits bool) {
+	if !hasSlot(pattern) {
+		return nil, pattern == word
 	}
-	ps, ws := []string{pattern}, []string{word}
-	if strings.Contains(pattern, "/") && hasSlot(pattern) {
-		ps, ws = strings.Split(pattern, "/"), strings.Split(word, "/")
+	ps, ws := strings.Split(pattern, "/"), strings.Split(word, "/")
+	if len(ps) == 1 {
+		ws = []string{word} // a slash in a value breaks the slot's rule, not the form
 	}
 	if len(ps) != len(ws) {
-		return wordMatch{}
+		return nil, false
 	}
-	m := wordMatch{fits: true}
 	for i, p := range ps {
 		s, suffix := slotOf(p)
-		if s == nil {
-			if p != ws[i] {
-				return wordMatch{}
-			}
-			continue
-		}
 		text, ok := strings.CutSuffix(ws[i], suffix)
-		if !ok {
-			return wordMatch{}
+		if !ok || s == nil && text != "" {
+			return nil, false
 		}
-		m.values = append(m.values, value{s, text})
+		if s != nil {
+			values = append(values, value{s, text})
+		}
 	}
-	return m
+	return values, true
 }

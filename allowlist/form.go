@@ -61,8 +61,8 @@ func (f Form) Exits() string {
 // Good reports whether exit is a good status, given what stderr says. A stderr
 // line that names a missing file (tail) or package (dpkg-query) excuses exit 1.
 func (f Form) Good(exit int, stderr []byte) bool {
-	if f.exits.mask {
-		return exit >= 0 && exit&1 == 0 // bit 0: smartctl did not understand the command line
+	if f.exits.mask { // bit 0: the command line was not understood; 124, 126: timeout and a gate
+		return exit >= 0 && exit&1 == 0 && exit != 124 && exit != 126
 	}
 	if !slices.Contains(f.exits.codes, exit) {
 		return false
@@ -90,11 +90,17 @@ func (f Form) ClientOnly() bool { return f.ID == ClientOnly }
 
 // Forms returns a copy of the table, in its order.
 func Forms() []Form {
-	out := slices.Clone(forms)
-	for i := range out {
-		out[i].Argv = slices.Clone(out[i].Argv)
+	out := make([]Form, len(forms))
+	for i, f := range forms {
+		out[i] = f.clone()
 	}
 	return out
+}
+
+// clone makes a form whose words a caller may change without changing the table.
+func (f Form) clone() Form {
+	f.Argv = slices.Clone(f.Argv)
+	return f
 }
 
 // Slots returns each slot's name and its rule in words, in the table's order.
@@ -106,23 +112,32 @@ func Slots() [][2]string {
 	return out
 }
 
-// Hash is the SHA-256 of the table and the slots' rules, in hex: two programs
-// with the same hash permit the same commands.
+// Hash is the SHA-256 of everything that is enforced, in hex: the forms, the
+// slots, the prefixes and the limits of a line. Two programs with the same hash
+// permit the same commands.
 func Hash() string {
 	h := sha256.New()
 	for _, s := range slots {
-		fmt.Fprintf(h, "%q %q %q %q %d %d %d\n", s.name, s.first, s.rest, s.last, s.min, s.max, s.repeat)
+		fmt.Fprintln(h, s.enforced())
 	}
-	fmt.Fprintf(h, "%q %q\n", []string(timeoutWords), []string(sudoWords))
+	fmt.Fprintf(h, "%q %q %q %q %d %d %d\n", []string(timeoutWords), []string(sudoWords), GatePath, ClientOnly, maxWord, maxWords, MaxLine)
 	for _, f := range forms {
 		fmt.Fprintln(h, FormHash(f))
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// FormHash is the SHA-256 of one form's enforced columns, in hex: it tells
-// which forms differ between two tables.
+// FormHash is the SHA-256 of one form's enforced columns and of the slots it
+// uses, in hex: it tells which forms differ between two tables.
 func FormHash(f Form) string {
-	s := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %d %d %s %q", f.ID, f.Role, f.Rights, f.Effect, f.Limit, f.Cap, f.Exits(), []string(f.Argv)))
+	b := fmt.Appendf(nil, "%q %q %q %q %d %d %q %q", f.ID, f.Role, f.Rights, f.Effect, f.Limit, f.Cap, f.Exits(), []string(f.Argv))
+	for _, word := range f.Argv {
+		for segment := range strings.SplitSeq(word, "/") {
+			if s, _ := slotOf(segment); s != nil {
+				b = fmt.Append(b, "\n", s.enforced())
+			}
+		}
+	}
+	s := sha256.Sum256(b)
 	return hex.EncodeToString(s[:])
 }

@@ -1,6 +1,7 @@
 package allowlist
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -93,13 +94,13 @@ func quote(w string) string {
 // own rendering.
 func CheckLine(role Role, line string) (Command, error) {
 	if len(line) > MaxLine {
-		return Command{}, &Refusal{Class: BadByte, Rule: "a line has at most 122880 bytes", Word: -1, Len: len(line)}
+		return Command{}, &Refusal{Class: BadByte, Rule: fmt.Sprintf("a line has at most %d bytes", MaxLine), Word: -1, Len: len(line)}
 	}
 	if line == "" {
 		return Check(role)
 	}
-	if _, bad := badByte(line); bad {
-		return Check(role, line)
+	if b, bad := badByte(line); bad {
+		return Command{}, &Refusal{Class: BadByte, Rule: "a line is printable ASCII", Word: -1, Len: len(line), Byte: fmt.Sprintf(`\x%02x`, b)}
 	}
 	refused := error(nil)
 	for _, f := range forms {

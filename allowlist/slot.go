@@ -24,8 +24,14 @@ func slotOf(pattern string) (*slot, string) {
 	return nil, pattern
 }
 
+// enforced renders the slot for the table's hash. The rule in words stands for
+// the shapes of {ip} and {disk}, which are code.
+func (s *slot) enforced() string {
+	return fmt.Sprintf("%q %q %q %q %d %d %d %q", s.name, s.first, s.rest, s.last, s.min, s.max, s.repeat, s.rule)
+}
+
 func hasSlot(pattern string) bool {
-	for _, p := range strings.Split(pattern, "/") {
+	for p := range strings.SplitSeq(pattern, "/") {
 		if s, _ := slotOf(p); s != nil {
 			return true
 		}

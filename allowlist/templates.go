@@ -29,8 +29,9 @@ const sdnPattern = `^[a-z]+: .*$|^[[:space:]]+(vnet|zone|gateway|dhcp-range|tag|
 // mountsPattern ends before the options, where user names stand.
 const mountsPattern = `^[^[:space:]]+ [^[:space:]]+ [^[:space:]]+ r[wo]`
 
-// aptPattern never matches a repository with credentials in its address.
-const aptPattern = `^(deb|URIs:) [^@]*proxmox\.com[^@]*|^(Types|Enabled|Suites|Components): .*`
+// aptPattern never matches a line with an @: credentials in an address have one,
+// also that of a second address on the same line.
+const aptPattern = `^(deb|URIs:) [^@]*proxmox\.com[^@]*$|^(Types|Enabled|Suites|Components): .*`
 
 const backupLogPattern = `^.{19} (INFO: (Starting|Finished) Backup of VM.*|INFO: (backup mode|archive file size).*|(ERROR|WARN): .{0,300})`
 
