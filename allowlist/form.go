@@ -59,7 +59,8 @@ func (f Form) Exits() string {
 }
 
 // Good reports whether exit is a good status, given what stderr says. A stderr
-// line that names a missing file (tail) or package (dpkg-query) excuses exit 1.
+// line that names a missing file or package, or a file that this kernel does not
+// support, excuses exit 1 of tail and dpkg-query.
 func (f Form) Good(exit int, stderr []byte) bool {
 	if f.exits.mask { // bit 0: the command line was not understood; 124, 126: timeout and a gate
 		return exit >= 0 && exit&1 == 0 && exit != 124 && exit != 126
@@ -75,7 +76,7 @@ func (f Form) Good(exit int, stderr []byte) bool {
 		// Coreutils begin a message with the path they were called by.
 		line = strings.TrimPrefix(strings.TrimSpace(line), "/usr/bin/")
 		switch {
-		case strings.HasPrefix(line, "tail: ") && strings.HasSuffix(line, ": No such file or directory"),
+		case strings.HasPrefix(line, "tail: ") && (strings.HasSuffix(line, ": No such file or directory") || strings.HasSuffix(line, ": Operation not supported")),
 			strings.HasPrefix(line, "dpkg-query: ") && strings.Contains(line, "no packages found matching"):
 			named = true
 		case strings.HasPrefix(line, "tail: "), strings.HasPrefix(line, "dpkg-query: "):
