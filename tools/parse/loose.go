@@ -45,7 +45,7 @@ func jsonList(what string, out []byte) ([]jsonObject, *[]Note, error) {
 	if raw == nil {
 		return nil, nil, fmt.Errorf("%s: want a JSON array of objects, got null", what)
 	}
-	notes := new([]Note)
+	notes := &[]Note{}
 	list := make([]jsonObject, 0, len(raw))
 	for i, r := range raw {
 		if o, ok := jsonEntry(r, i+1, notes); ok {
@@ -60,7 +60,7 @@ func jsonList(what string, out []byte) ([]jsonObject, *[]Note, error) {
 
 // jsonOne decodes one object.
 func jsonOne(what string, out []byte) (jsonObject, error) {
-	o := jsonObject{notes: new([]Note)}
+	o := jsonObject{notes: &[]Note{}}
 	if err := jsonDecode(what, "a JSON object", out, &o.fields); err != nil {
 		return o, err
 	}
