@@ -181,6 +181,8 @@ type configReader struct {
 	section *GuestSettings
 	pending bool
 	snap    int // index+1 into Snapshots
+	// comments are the # lines of the section: the description in a whole file.
+	comments []string
 }
 
 func newConfigReader(kind, node string, vmid int) configReader {
@@ -192,6 +194,7 @@ func (r *configReader) finish(guests []GuestConfig) []GuestConfig {
 	if r.g == nil {
 		return guests
 	}
+	r.describe()
 	g := r.g
 	g.Current.finish()
 	for i := range g.Snapshots {
@@ -218,9 +221,7 @@ func (r *configReader) line(number int, line string) {
 			r.g.BadLines = append(r.g.BadLines, number)
 		}
 	case '#':
-		if r.section != nil {
-			r.section.comment(line[1:])
-		}
+		r.comments = append(r.comments, line[1:])
 	default:
 		if !r.setting(line) {
 			r.g.BadLines = append(r.g.BadLines, number)
@@ -232,6 +233,7 @@ func (r *configReader) line(number int, line string) {
 // pve-container and qemu-server; a snapshot of a container may be called
 // pending.
 func (r *configReader) header(line string) bool {
+	r.describe()
 	r.section, r.pending, r.snap = nil, false, 0
 	name, ok := strings.CutSuffix(line[1:], "]")
 	lower := strings.ToLower(name)
@@ -246,6 +248,7 @@ func (r *configReader) header(line string) bool {
 	case lower == "special:cloudinit":
 		r.g.CloudInit = &GuestSettings{}
 		r.section = r.g.CloudInit
+	case lower == "special:fleecing": // its one key is read wherever it stands
 	case isConfigID(name):
 		r.g.Snapshots = append(r.g.Snapshots, GuestSnapshot{Name: name})
 		r.snap = len(r.g.Snapshots)
@@ -254,6 +257,13 @@ func (r *configReader) header(line string) bool {
 		r.g.OtherSections = append(r.g.OtherSections, name)
 	}
 	return true
+}
+
+func (r *configReader) describe() {
+	if r.comments != nil && r.section != nil && r.section.Description == nil {
+		r.section.Description = new(decodeDescription(strings.Join(r.comments, "\n")))
+	}
+	r.comments = nil
 }
 
 // isConfigID is Proxmox's rule for the names of snapshots.

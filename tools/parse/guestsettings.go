@@ -60,8 +60,6 @@ type GuestSettings struct {
 	Description *string  // text by people; only where the source sends it
 	SetKeys     []string // keys that are set and whose value is not kept
 	OtherKeys   []string // keys that this program does not read
-
-	comments []string
 }
 
 // Startup is the boot order: number, and the seconds to wait after the start
@@ -300,10 +298,6 @@ func (s *GuestSettings) finish() {
 	slices.SortStableFunc(s.Devices, func(a, b PassedDevice) int {
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), cmp.Compare(a.Index, b.Index))
 	})
-	if s.comments != nil && s.Description == nil {
-		s.Description = new(decodeDescription(strings.Join(s.comments, "\n")))
-	}
-	s.comments = nil
 }
 
 // diskRank puts a container's root first and the unused volumes last.
@@ -316,8 +310,6 @@ func diskRank(bus string) int {
 	}
 	return 1
 }
-
-func (s *GuestSettings) comment(text string) { s.comments = append(s.comments, text) }
 
 // describe keeps a description that was sent, and its presence if it was not.
 func (s *GuestSettings) describe(value string) bool {
