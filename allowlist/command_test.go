@@ -1,7 +1,6 @@
 package allowlist
 
 import (
-	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
@@ -30,9 +29,6 @@ func TestCommandCannotBeForged(t *testing.T) {
 		if f := reflect.TypeFor[Command]().Field(i); f.IsExported() {
 			t.Errorf("field %s is exported", f.Name)
 		}
-	}
-	if err := json.Unmarshal([]byte(`{"form":1,"words":["id"],"Form":1}`), &c); err != nil || c.Line() != "/usr/sbin/qm list" {
-		t.Errorf("JSON made %q, %v", c.Line(), err)
 	}
 }
 
