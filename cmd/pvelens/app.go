@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"pvelens/allowlist"
+	"pvelens/tools"
+	"pvelens/tools/report"
+)
+
+// The exit statuses.
+const (
+	exitOK = iota
+	exitFailed
+	exitUsage
+	exitRefused
+	exitIncomplete
+)
+
+type stdio struct {
+	in       io.ReadCloser
+	out, err io.Writer
+}
+
+// app is one run of the program.
+type app struct {
+	stdio
+	getenv  func(string) string
+	profile string
+	detail  string
+	at      string
+	json    bool
+	noColor bool
+	code    int // exit status of a command that printed its answer
+
+	mu    sync.Mutex
+	close []func()
+}
+
+// run executes the command line and returns the exit status.
+func run(ctx context.Context, args []string, io stdio, getenv func(string) string) int {
+	a := &app{stdio: io, getenv: getenv}
+	defer a.shutdown()
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(io.in)
+	root.SetOut(io.out)
+	root.SetErr(io.err)
+	if err := root.ExecuteContext(ctx); err != nil {
+		return a.fail(err)
+	}
+	return a.code
+}
+
+func (a *app) shutdown() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i := len(a.close) - 1; i >= 0; i-- {
+		a.close[i]()
+	}
+	a.close = nil
+}
+
+// onExit runs f when the program ends.
+func (a *app) onExit(f func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.close = append(a.close, f)
+}
+
+const about = `pvelens is a read-only lens on Proxmox VE and the Docker workloads inside its
+guests, over plain key-based SSH. It installs nothing, and no command that it
+may run asks for a change: ` + "`pvelens allowlist`" + ` prints them all.
+
+Try it without a Proxmox: pvelens demo
+Then: pvelens init --node pve1, pvelens doctor, pvelens list-guests`
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "pvelens",
+		Short:         "a read-only lens on Proxmox VE over SSH",
+		Long:          about,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	f := root.PersistentFlags()
+	f.StringVar(&a.profile, "profile", "", "profile to ask; demo is built in")
+	f.StringVar(&a.detail, "detail", "", "concise or detailed")
+	f.StringVar(&a.at, "at", "", "judge ages and limits as of this time (RFC 3339)")
+	f.BoolVar(&a.json, "json", false, "print JSON")
+	f.BoolVar(&a.noColor, "no-color", false, "print without colours")
+	_ = root.RegisterFlagCompletionFunc("profile", a.completeProfile)
+	_ = root.RegisterFlagCompletionFunc("detail", cobra.FixedCompletions([]string{"concise", "detailed"}, cobra.ShellCompDirectiveNoFileComp))
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usage("%s", err).hint("pvelens %s --help", strings.TrimPrefix(c.CommandPath(), "pvelens "))
+	})
+	root.AddGroup(&cobra.Group{ID: "start", Title: "Start here:"}, &cobra.Group{ID: "tools", Title: "Questions:"}, &cobra.Group{ID: "trust", Title: "Trust:"})
+	root.SetHelpCommandGroupID("start")
+	root.SetCompletionCommandGroupID("start")
+	root.AddCommand(a.starters()...)
+	for _, t := range tools.All() {
+		root.AddCommand(a.toolCommand(t))
+	}
+	return root
+}
+
+// usageError is a mistake on the command line.
+type usageError struct{ msg, next string }
+
+func (e *usageError) Error() string { return e.msg }
+
+func usage(format string, args ...any) *usageError {
+	return &usageError{msg: fmt.Sprintf(format, args...)}
+}
+
+func (e *usageError) hint(format string, args ...any) *usageError {
+	e.next = fmt.Sprintf(format, args...)
+	return e
+}
+
+// fail prints an error as one line, or as JSON too, and returns the exit status.
+func (a *app) fail(err error) int {
+	e := tools.AsError(err)
+	code := exitFailed
+	var u *usageError
+	var refusal *allowlist.Refusal
+	switch {
+	case errors.As(err, &u):
+		e, code = &tools.Error{Code: report.InvalidArgument, Message: u.msg, Hint: u.next}, exitUsage
+	case errors.As(err, &refusal):
+		code = exitRefused
+	case e.Code == report.InvalidArgument:
+		code = exitUsage
+	case e.Code == report.Refused:
+		code = exitRefused
+	case e.Code == report.Internal && (strings.HasPrefix(err.Error(), "unknown command") || strings.HasPrefix(err.Error(), "accepts ") || strings.HasPrefix(err.Error(), "requires ")):
+		e, code = &tools.Error{Code: report.InvalidArgument, Message: firstLine(err.Error()), Hint: "pvelens --help"}, exitUsage
+	}
+	fmt.Fprintf(a.err, "pvelens: %s\n", e.Error())
+	if a.json {
+		out, _ := tools.Encode(map[string]any{"error": map[string]string{"code": string(e.Code), "message": e.Message, "hint": e.Hint}})
+		fmt.Fprintf(a.out, "%s\n", out)
+	}
+	return code
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(s, "\n")
+	return s
+}
+
+// show prints a report as people or as programs want it.
+func (a *app) show(r report.Tabler) error {
+	if !r.Head().Complete {
+		a.code = exitIncomplete
+	}
+	if a.json {
+		out, err := tools.Encode(r)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(a.out, "%s\n", out)
+		return err
+	}
+	for i, t := range r.Tables() {
+		if i > 0 {
+			fmt.Fprintln(a.out)
+		}
+		if err := t.Write(a.out); err != nil {
+			return err
+		}
+	}
+	return a.showHead(r.Head())
+}
+
+// showHead prints how far an answer can be trusted.
+func (a *app) showHead(h *report.Answer) error {
+	var b strings.Builder
+	if len(h.Problems) > 0 || !h.Complete {
+		b.WriteString("\n")
+	}
+	if !h.Complete {
+		b.WriteString(a.paint(yellow, "This answer is incomplete.") + "\n")
+	}
+	for _, p := range h.Problems {
+		line := string(p.Code) + ": " + p.Message
+		if p.Node != "" && !strings.HasPrefix(p.Message, p.Node+":") {
+			line = p.Node + ": " + line
+		}
+		if p.Hint != "" {
+			line += " (" + p.Hint + ")"
+		}
+		b.WriteString("! " + line + "\n")
+	}
+	if h.Source != "" && h.CollectedAt != "" {
+		fmt.Fprintf(&b, "\nsource: %s, as of %s\n", h.Source, h.CollectedAt)
+	}
+	for _, s := range h.Sources {
+		fmt.Fprintf(&b, "read: %s %s exit %d in %d ms\n", s.Node, s.Form, s.Exit, s.Ms)
+	}
+	_, err := io.WriteString(a.out, b.String())
+	return err
+}
+
+type colour string
+
+const (
+	bold   colour = "1"
+	red    colour = "31"
+	yellow colour = "33"
+)
+
+// paint colours text where a terminal shows it and nobody asked not to.
+func (a *app) paint(c colour, s string) string {
+	if a.noColor || a.getenv("NO_COLOR") != "" || !terminal(a.out) {
+		return s
+	}
+	return "\x1b[" + string(c) + "m" + s + "\x1b[0m"
+}
+
+func terminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// judgedAt parses --at.
+func (a *app) judgedAt() (*time.Time, error) {
+	if a.at == "" {
+		return nil, nil
+	}
+	t, err := time.Parse(time.RFC3339, a.at)
+	if err != nil {
+		return nil, usage("--at must be a time such as 2026-11-29T16:55:00Z")
+	}
+	return &t, nil
+}

@@ -1,0 +1,9 @@
+package tools
+
+// All returns every tool, in the order in which help and documentation show
+// them.
+func All() []Tool {
+	return []Tool{
+		listNodes, listGuests, getGuestConfig, capabilities,
+	}
+}
