@@ -30,18 +30,20 @@ func (k *hostKeys) ofKind(keyType string) []knownKey {
 	return out
 }
 
-// check is the host key callback: nil, or an *Error with code HOST_KEY.
+// check is the host key callback: nil, or an *Error with code HOST_KEY. A
+// certificate that does not count leaves its key to be judged as a plain one.
 func (k *hostKeys) check(_ string, _ net.Addr, key ssh.PublicKey) error {
-	cert, isCert := key.(*ssh.Certificate)
-	plain := key
-	if isCert {
-		plain = cert.Key
-	}
 	if err := k.checkRevoked(key); err != nil {
 		return err
 	}
-	if isCert && k.authority(cert.SignatureKey) {
-		return k.checkCert(cert)
+	plain, invalid := key, error(nil)
+	if cert, ok := key.(*ssh.Certificate); ok {
+		plain = cert.Key
+		if k.authority(cert.SignatureKey) {
+			if invalid = k.checkCert(cert); invalid == nil {
+				return nil
+			}
+		}
 	}
 	same := k.ofKind(plain.Type())
 	for _, l := range same {
@@ -49,7 +51,10 @@ func (k *hostKeys) check(_ string, _ net.Addr, key ssh.PublicKey) error {
 			return nil
 		}
 	}
-	if len(same) > 0 && !same[0].portless {
+	switch {
+	case invalid != nil:
+		return invalid
+	case len(same) > 0 && !same[0].portless:
 		return k.changed(same[0], plain)
 	}
 	return k.unknown(plain)
@@ -69,7 +74,7 @@ func (k *hostKeys) checkCert(cert *ssh.Certificate) error {
 	reason := ""
 	if cert.CertType != ssh.HostCert {
 		reason = "it is a user certificate"
-	} else if err := new(ssh.CertChecker).CheckCert(k.principal(cert), cert); err != nil {
+	} else if err := new(ssh.CertChecker).CheckCert(k.names[len(k.names)-1], cert); err != nil {
 		reason = strings.TrimPrefix(err.Error(), "ssh: ")
 	}
 	if reason == "" {
@@ -79,18 +84,6 @@ func (k *hostKeys) checkCert(cert *ssh.Certificate) error {
 		Code: HostKey, Message: fmt.Sprintf("host certificate %s is not valid for %s: %s", said([]byte(cert.KeyId)), k.names[0], said([]byte(reason))),
 		Hint: "issue a new host certificate with this name as principal, or correct HostKeyAlias",
 	}
-}
-
-// principal is the name that the certificate must hold: the host's without the
-// port, or the certificate's own pattern that matches it, as OpenSSH admits.
-func (k *hostKeys) principal(cert *ssh.Certificate) string {
-	name := k.names[len(k.names)-1]
-	for _, p := range cert.ValidPrincipals {
-		if wildcard(strings.ToLower(p), name) {
-			return p
-		}
-	}
-	return name
 }
 
 func (k *hostKeys) checkRevoked(key ssh.PublicKey) error {
