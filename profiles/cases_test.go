@@ -1,0 +1,3 @@
+package profiles
+
+var ownCases = []sshCase{}

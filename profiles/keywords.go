@@ -1,0 +1,264 @@
+package profiles
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// kind is how OpenSSH reads the value of a keyword, as far as the builtin resolver may follow it.
+type kind int
+
+const (
+	kindUnproven kind = iota // not in the table: ssh is asked
+	kindHost
+	kindMatch
+	kindInclude
+	kindIgnoreUnknown
+	kindString  // one word
+	kindPath    // one word, may be quoted as a whole
+	kindPaths   // one or more words; the first line wins as a whole
+	kindGather  // one path a line; lines add up
+	kindWord    // one of a few words, any letter case
+	kindPort    // 1..65535
+	kindInt     // 0..999999999
+	kindTime    // 90, 1m30s, none
+	kindAlgos   // a comma list of names
+	kindCommand // the raw rest of the line
+	kindJump    // the raw rest of the line, without a comment
+	kindNames   // words that have no effect here
+	kindSetEnv  // NAME=VALUE words that have no effect here
+	kindRefuse  // has an effect that pvelens cannot give: refused where it applies
+)
+
+type keyword struct {
+	kind  kind
+	words []string // for kindWord
+}
+
+var (
+	flag      = keyword{kindWord, []string{"yes", "no", "true", "false"}}
+	plainWord = keyword{kind: kindString}
+)
+
+// keywords is the proven set: what 7.9 to 10 read the same way, with values that both parsers agree on. Everything
+// else is for ssh itself.
+var keywords = map[string]keyword{
+	"host":          {kind: kindHost},
+	"match":         {kind: kindMatch},
+	"include":       {kind: kindInclude},
+	"ignoreunknown": {kind: kindIgnoreUnknown},
+
+	"hostname":                 plainWord,
+	"user":                     plainWord,
+	"port":                     {kind: kindPort},
+	"hostkeyalias":             plainWord,
+	"bindaddress":              plainWord,
+	"identityagent":            {kind: kindPath},
+	"controlpath":              {kind: kindPath},
+	"revokedhostkeys":          {kind: kindPath},
+	"identityfile":             {kind: kindGather},
+	"certificatefile":          {kind: kindGather},
+	"userknownhostsfile":       {kind: kindPaths},
+	"globalknownhostsfile":     {kind: kindPaths},
+	"identitiesonly":           flag,
+	"connecttimeout":           {kind: kindTime},
+	"serveraliveinterval":      {kind: kindTime},
+	"serveralivecountmax":      {kind: kindInt},
+	"addressfamily":            {kindWord, []string{"any", "inet", "inet6"}},
+	"proxycommand":             {kind: kindCommand},
+	"knownhostscommand":        {kind: kindCommand},
+	"proxyjump":                {kind: kindJump},
+	"kexalgorithms":            {kind: kindAlgos},
+	"hostkeyalgorithms":        {kind: kindAlgos},
+	"pubkeyacceptedalgorithms": {kind: kindAlgos},
+	"ciphers":                  {kind: kindAlgos},
+	"macs":                     {kind: kindAlgos},
+
+	"stricthostkeychecking":            {kindWord, []string{"yes", "no", "ask", "off", "true", "false", "accept-new"}},
+	"verifyhostkeydns":                 {kindWord, []string{"yes", "no", "ask", "true", "false"}},
+	"nohostauthenticationforlocalhost": flag,
+	"pubkeyauthentication":             flag,
+	"preferredauthentications":         plainWord,
+	"proxyusefdpass":                   flag,
+	"batchmode":                        flag,
+	"canonicalizehostname":             {kindWord, []string{"no", "false"}},
+
+	"bindinterface": {kind: kindRefuse},
+	"remotecommand": {kind: kindRefuse},
+
+	"addkeystoagent":                  {kindWord, []string{"yes", "no", "ask", "confirm", "true", "false"}},
+	"challengeresponseauthentication": flag,
+	"checkhostip":                     flag,
+	"compression":                     {kindWord, []string{"yes", "no"}},
+	"connectionattempts":              {kind: kindInt},
+	"controlmaster":                   {kindWord, []string{"yes", "no", "ask", "auto", "autoask", "true", "false"}},
+	"enablesshkeysign":                flag,
+	"exitonforwardfailure":            flag,
+	"fingerprinthash":                 {kindWord, []string{"md5", "sha256"}},
+	"forwardagent":                    flag,
+	"forwardx11":                      flag,
+	"forwardx11trusted":               flag,
+	"gatewayports":                    flag,
+	"gssapiauthentication":            flag,
+	"gssapidelegatecredentials":       flag,
+	"hashknownhosts":                  flag,
+	"hostbasedauthentication":         flag,
+	"kbdinteractiveauthentication":    flag,
+	"loglevel":                        {kindWord, []string{"quiet", "fatal", "error", "info", "verbose", "debug", "debug1", "debug2", "debug3"}},
+	"numberofpasswordprompts":         {kind: kindInt},
+	"passwordauthentication":          flag,
+	"permitlocalcommand":              flag,
+	"requesttty":                      {kindWord, []string{"yes", "no", "force", "auto", "true", "false"}},
+	"sendenv":                         {kind: kindNames},
+	"setenv":                          {kind: kindSetEnv},
+	"streamlocalbindunlink":           flag,
+	"tcpkeepalive":                    flag,
+	"updatehostkeys":                  {kindWord, []string{"yes", "no", "ask", "true", "false"}},
+	"visualhostkey":                   flag,
+}
+
+var (
+	timeShape = regexp.MustCompile(`^([0-9]{1,6}[sSmMhHdDwW])*([0-9]{1,6})?$`)
+	intShape  = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`)
+	algoShape = regexp.MustCompile(`^[a-z0-9][a-z0-9@.-]*(,[a-z0-9][a-z0-9@.-]*)*$`)
+	envShape  = regexp.MustCompile(`^[A-Za-z_*?][A-Za-z0-9_*?]*$`)
+	nameShape = regexp.MustCompile(`^[A-Za-z0-9._*?,-]+$`)
+)
+
+// provenAlgos are the names that every OpenSSH from 8.0 to 10 accepts in a list; another name makes it refuse the file,
+// or not, depending on how it was built.
+var provenAlgos = map[string][]string{
+	"kexalgorithms": {"curve25519-sha256", "curve25519-sha256@libssh.org", "ecdh-sha2-nistp256", "ecdh-sha2-nistp384", "ecdh-sha2-nistp521",
+		"diffie-hellman-group-exchange-sha256", "diffie-hellman-group16-sha512", "diffie-hellman-group18-sha512", "diffie-hellman-group14-sha256"},
+	"hostkeyalgorithms": provenKeyTypes, "pubkeyacceptedalgorithms": provenKeyTypes,
+	"ciphers": {"chacha20-poly1305@openssh.com", "aes128-ctr", "aes192-ctr", "aes256-ctr", "aes128-gcm@openssh.com", "aes256-gcm@openssh.com"},
+	"macs": {"umac-64-etm@openssh.com", "umac-128-etm@openssh.com", "hmac-sha2-256-etm@openssh.com", "hmac-sha2-512-etm@openssh.com",
+		"umac-64@openssh.com", "umac-128@openssh.com", "hmac-sha2-256", "hmac-sha2-512"},
+}
+
+var provenKeyTypes = []string{"ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "rsa-sha2-256", "rsa-sha2-512",
+	"ssh-ed25519-cert-v01@openssh.com", "ecdsa-sha2-nistp256-cert-v01@openssh.com", "ecdsa-sha2-nistp384-cert-v01@openssh.com",
+	"ecdsa-sha2-nistp521-cert-v01@openssh.com", "rsa-sha2-256-cert-v01@openssh.com", "rsa-sha2-512-cert-v01@openssh.com"}
+
+// unproven says why the builtin resolver may not read a line, or "". It does not know whether the line applies: ssh
+// refuses a file for a bad value in any block.
+func unproven(l *sshLine, ignored string) string {
+	if why := l.odd + l.strange + l.unknown; why != "" {
+		return why
+	}
+	k := keywords[l.key]
+	if k.kind == kindUnproven {
+		if ignored != "" && matchList(l.key, strings.ToLower(ignored)) && !l.quoted {
+			return ""
+		}
+		return "the keyword " + quoteName(l.key)
+	}
+	if k.kind == kindCommand || k.kind == kindJump || k.kind == kindRefuse {
+		return unprovenRaw(l, k)
+	}
+	if why := unprovenText(l, k.kind); why != "" {
+		return why
+	}
+	if why := unprovenCount(l, k.kind); why != "" {
+		return why
+	}
+	return unprovenValue(l, k)
+}
+
+// unprovenRaw is for values that ssh takes as they stand, up to the end of the line.
+func unprovenRaw(l *sshLine, k keyword) string {
+	if k.kind == kindJump {
+		if _, err := parseJumps(l.raw); err != nil && !isNone(l.raw) {
+			return "ProxyJump in another form than [user@]host[:port],..."
+		}
+	}
+	return ""
+}
+
+// unprovenText refuses what kevinburke/ssh_config reads otherwise: a # within a value, quotes, tabs between patterns.
+func unprovenText(l *sshLine, k kind) string {
+	body := l.raw
+	if l.quoted {
+		if k != kindPath && k != kindPaths && k != kindGather {
+			return "a quote or a backslash"
+		}
+		if len(body) < 3 || body[0] != '"' || body[len(body)-1] != '"' || strings.ContainsAny(body[1:len(body)-1], "\"'\\#") {
+			return "a quote that is not around the whole value, or a backslash"
+		}
+		return ""
+	}
+	if i := strings.IndexByte(body, '#'); i > 0 {
+		if body[i-1] != ' ' && body[i-1] != '\t' {
+			return "a # within a word"
+		}
+		body = body[:i]
+	}
+	if (k == kindHost || k == kindInclude) && strings.Contains(strings.TrimRight(body, blanks), "\t") {
+		return "a tab between words"
+	}
+	return ""
+}
+
+func unprovenCount(l *sshLine, k kind) string {
+	switch many := k == kindHost || k == kindMatch || k == kindInclude || k == kindPaths || k == kindNames || k == kindSetEnv; {
+	case len(l.args) == 0 || slices.Contains(l.args, ""):
+		return "an empty value"
+	case len(l.args) > 1 && !many:
+		return "more than one value"
+	case len(l.args) > 32: // ssh has limits of its own for some lists
+		return "a very long list"
+	}
+	return ""
+}
+
+func unprovenValue(l *sshLine, k keyword) string {
+	v := l.args[0]
+	ok := true
+	switch k.kind {
+	case kindHost:
+		return unprovenHost(l.args)
+	case kindMatch:
+		if len(l.args) != 1 || !strings.EqualFold(v, "all") {
+			return "Match other than Match all"
+		}
+	case kindIgnoreUnknown:
+		ok = nameShape.MatchString(v)
+	case kindWord:
+		ok = slices.Contains(k.words, strings.ToLower(v))
+	case kindPort:
+		_, ok = parsePort(v)
+	case kindInt:
+		ok = intShape.MatchString(v) && !(l.key == "connectionattempts" && v == "0")
+	case kindTime:
+		ok = v == "none" || v != "" && timeShape.MatchString(v)
+	case kindAlgos:
+		ok = algoShape.MatchString(v) && !slices.ContainsFunc(strings.Split(v, ","), func(name string) bool {
+			return !slices.Contains(provenAlgos[l.key], name)
+		})
+	case kindNames:
+		ok = !slices.ContainsFunc(l.args, func(a string) bool { return !envShape.MatchString(strings.TrimPrefix(a, "-")) })
+	case kindSetEnv:
+		ok = !slices.ContainsFunc(l.args, func(a string) bool { name, _, cut := strings.Cut(a, "="); return !cut || !envShape.MatchString(name) })
+	case kindPaths:
+		ok = len(l.args) == 1 || !slices.ContainsFunc(l.args, isNone)
+	}
+	if !ok {
+		return "the value of " + quoteName(l.key)
+	}
+	return ""
+}
+
+func unprovenHost(patterns []string) string {
+	for _, p := range patterns {
+		if p == "!" || strings.Contains(p, "?") {
+			return "? in a Host pattern"
+		}
+		if strings.ContainsFunc(p, func(r rune) bool { return r >= 0x80 }) {
+			return "a Host pattern that is not ASCII"
+		}
+	}
+	return ""
+}
+
+func isNone(s string) bool { return strings.EqualFold(s, "none") }
