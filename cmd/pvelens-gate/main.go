@@ -35,9 +35,7 @@ const (
 	exitNoStart = 127
 	exitGone    = 129
 	exitCap     = 153
-)
 
-const (
 	sudo = "/usr/bin/sudo"
 	path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 )
@@ -46,8 +44,10 @@ const (
 // configuration file of a user redirects docker or podman.
 var environment = []string{"PATH=" + path, "LC_ALL=C.UTF-8", "HOME=/"}
 
-// version is set by the release build.
-var version = ""
+var (
+	version = "" // set by the release build
+	syslog  = "/dev/log"
+)
 
 func main() {
 	runtime.LockOSThread() // Pdeathsig watches the thread that starts the command
@@ -58,13 +58,9 @@ func gate(words []string, line string) int {
 	if len(words) == 1 && words[0] == "--version" {
 		return printVersion()
 	}
-	length := len(line)
-	if len(words) > 0 {
-		length = len(strings.Join(words, " "))
-	}
 	c, err := judge(thisHost(), words, line)
 	if err != nil {
-		logRefusal(err, length)
+		logRefusal(err, max(len(line), len(strings.Join(words, " "))))
 		return fail(exitRefused, "%v", err)
 	}
 	if c.ID() == "gate-version" {
@@ -132,7 +128,7 @@ func logRefusal(err error, length int) {
 	defer syscall.Close(fd)
 	const authprivWarning = 10<<3 | 4
 	msg := fmt.Sprintf("<%d>%s pvelens-gate[%d]: %v (uid %d, %d bytes)", authprivWarning, time.Now().Format(time.Stamp), os.Getpid(), err, os.Getuid(), length)
-	_ = syscall.Sendto(fd, []byte(msg), syscall.MSG_NOSIGNAL, &syscall.SockaddrUnix{Name: "/dev/log"})
+	_ = syscall.Sendto(fd, []byte(msg), syscall.MSG_NOSIGNAL, &syscall.SockaddrUnix{Name: syslog})
 }
 
 // printVersion writes the version, the table's hash and each form's as JSON.

@@ -69,8 +69,7 @@ func find(program string) string {
 	}
 	dirs := strings.Split(path, ":")
 	for _, dir := range dirs {
-		info, err := os.Stat(dir + "/" + program)
-		if err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+		if info, err := os.Stat(dir + "/" + program); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 			return dir + "/" + program
 		}
 	}
@@ -117,15 +116,11 @@ func watchClient(stop chan<- int) {
 	if err != nil {
 		return
 	}
-	if err := syscall.EpollCtl(poll, syscall.EPOLL_CTL_ADD, 1, &syscall.EpollEvent{Fd: 1}); err != nil {
-		return
-	}
-	for {
-		n, err := syscall.EpollWait(poll, make([]syscall.EpollEvent, 1), -1) // ERR and HUP are always reported
-		if n > 0 {
+	err = syscall.EpollCtl(poll, syscall.EPOLL_CTL_ADD, 1, &syscall.EpollEvent{Fd: 1})
+	for err == nil || err == syscall.EINTR {
+		n := 0
+		if n, err = syscall.EpollWait(poll, make([]syscall.EpollEvent, 1), -1); n > 0 { // ERR and HUP are always reported
 			stop <- exitGone
-		}
-		if err != syscall.EINTR {
 			return
 		}
 	}
