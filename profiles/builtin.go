@@ -41,8 +41,8 @@ type options struct {
 }
 
 type gathered struct {
+	line *sshLine
 	name string
-	user bool // ssh drops doubles only among the files of one kind
 }
 
 // includeMark stands for an Include line in what kevinburke reads: it would look for the files elsewhere.
@@ -74,7 +74,8 @@ func (o *options) file(f *sshFile, active bool) error {
 	seen := len(blocks)
 	for i, block := range parsed.Hosts {
 		applies := active && block.Matches(o.alias)
-		if i > 0 && block.Matches(o.alias) != o.matches(blocks[i-1]) {
+		// The guard leaves no Match but Match all.
+		if i > 0 && block.Matches(o.alias) != (blocks[i-1].key == "match" || matchHost(blocks[i-1].args, o.alias)) {
 			return &unprovenError{blocks[i-1].at(), "the patterns are read differently"}
 		}
 		for _, node := range block.Nodes {
@@ -96,24 +97,6 @@ func (o *options) file(f *sshFile, active bool) error {
 		return &unprovenError{f.path, "a line is read differently"}
 	}
 	return nil
-}
-
-// matches is OpenSSH's own reading of a Host line; Match is Match all here.
-func (o *options) matches(l *sshLine) bool {
-	if l.key == "match" {
-		return true
-	}
-	found := false
-	for _, p := range l.args {
-		p, negated := strings.CutPrefix(p, "!")
-		if matchPattern(o.alias, p) {
-			if negated {
-				return false
-			}
-			found = true
-		}
-	}
-	return found
 }
 
 // sameReading compares kevinburke's value with the guard's; of a command it cuts a #, and the guard's stands.
@@ -174,11 +157,12 @@ func (o *options) first(l *sshLine) {
 }
 
 func gather(list []gathered, l *sshLine) []gathered {
-	g := gathered{l.args[0], l.file.user}
-	if slices.Contains(list, g) {
-		return list
+	for _, g := range list { // ssh drops doubles only among the user's files, or the system's
+		if g.name == l.args[0] && g.line.file.user == l.file.user {
+			return list
+		}
 	}
-	return append(list, g)
+	return append(list, gathered{l, l.args[0]})
 }
 
 // value is the first word of a keyword's line, or "".
@@ -417,7 +401,7 @@ var defaultIdentities = []string{"id_rsa", "id_ecdsa", "id_ecdsa_sk", "id_ed2551
 func (r *resolution) fileNames(o *options, t *Target, toks tokens) error {
 	var err error
 	if t.IdentityFiles, err = r.gathered(o.ids, toks); err != nil {
-		return &unprovenError{"IdentityFile", err.Error()}
+		return err
 	}
 	if len(o.ids) == 0 {
 		for _, name := range defaultIdentities {
@@ -425,7 +409,7 @@ func (r *resolution) fileNames(o *options, t *Target, toks tokens) error {
 		}
 	}
 	if t.CertificateFiles, err = r.gathered(o.certs, toks); err != nil {
-		return &unprovenError{"CertificateFile", err.Error()}
+		return err
 	}
 	if l := o.set["identityagent"]; l != nil {
 		if t.IdentityAgent, err = r.agent(l.args[0], toks); err != nil {
@@ -469,7 +453,7 @@ func (r *resolution) gathered(list []gathered, toks tokens) ([]string, error) {
 		}
 		path, err := r.provenPath(g.name, toks)
 		if err != nil {
-			return nil, err
+			return nil, &unprovenError{g.line.at(), err.Error()}
 		}
 		out = append(out, path)
 	}

@@ -111,7 +111,7 @@ func writeAll(t *testing.T, dir string, files map[string]string, home string) {
 			}
 			continue
 		}
-		if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "{HOME}", home)), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "@HOME@", home)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -40,18 +40,18 @@ func (t tokens) expand(s string, vars func(string) (string, bool)) (string, erro
 		case s[i] == '%':
 			i++
 			if i == len(s) {
-				return "", errors.New("a % at the end")
+				return "", errors.New("a single % at the end")
 			}
 			value, ok := t[s[i]]
 			if !ok {
-				return "", fmt.Errorf("the token %%%c", s[i])
+				return "", fmt.Errorf("the token %%%c is not known", s[i])
 			}
 			b.WriteString(value)
 		case vars != nil && strings.HasPrefix(s[i:], "${"):
 			name, _, closed := strings.Cut(s[i+2:], "}")
 			value, set := vars(name)
 			if !closed || !set || !isEnvName(name) {
-				return "", fmt.Errorf("the variable %s, which is not set", quoteName("${"+name+"}"))
+				return "", fmt.Errorf("the variable %s is not set", quoteName("${"+name+"}"))
 			}
 			b.WriteString(value)
 			i += len(name) + 2
@@ -89,7 +89,7 @@ func (e Env) tilde(s string) (string, error) {
 	if name != "" {
 		var err error
 		if home, err = e.lookupHome(name); err != nil {
-			return "", fmt.Errorf("the home of user %s", quoteName(name))
+			return "", fmt.Errorf("the home of user %s is not known", quoteName(name))
 		}
 	}
 	return strings.TrimSuffix(home, "/") + "/" + rest, nil

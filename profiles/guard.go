@@ -59,11 +59,12 @@ func hasExec(raw string) bool {
 
 func isWordByte(c byte) bool { return isAlnum(c) || c == '_' || c == '-' || c == '.' }
 
-// possibleHosts are all names that Match host could compare with: the destination and every HostName of the files.
+// possibleHosts are all names that Match host could compare with: the destination and every HostName that may apply.
 func (r *resolution) possibleHosts(alias string) (hosts []string, certain bool) {
 	hosts, certain = []string{alias}, true
-	r.files.each(func(l *sshLine) {
+	r.files.eachFor(alias, func(l *sshLine, applies truth) {
 		switch {
+		case applies == no:
 		case l.key == "hostname" && l.strange == "" && len(l.args) == 1:
 			name, err := tokens{'h': alias, '%': "%"}.expand(l.args[0], nil)
 			hosts = append(hosts, name)

@@ -28,6 +28,7 @@ const (
 	kindJump    // the raw rest of the line, without a comment
 	kindNames   // words that have no effect here
 	kindSetEnv  // NAME=VALUE words that have no effect here
+	kindForward // [address:]port and host:port, or the first alone
 	kindRefuse  // has an effect that pvelens cannot give: refused where it applies
 )
 
@@ -105,6 +106,9 @@ var keywords = map[string]keyword{
 	"hashknownhosts":                  flag,
 	"hostbasedauthentication":         flag,
 	"kbdinteractiveauthentication":    flag,
+	"dynamicforward":                  {kind: kindForward},
+	"localforward":                    {kind: kindForward},
+	"remoteforward":                   {kind: kindForward},
 	"loglevel":                        {kindWord, []string{"quiet", "fatal", "error", "info", "verbose", "debug", "debug1", "debug2", "debug3"}},
 	"numberofpasswordprompts":         {kind: kindInt},
 	"passwordauthentication":          flag,
@@ -123,6 +127,8 @@ var (
 	intShape  = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`)
 	algoShape = regexp.MustCompile(`^[a-z0-9][a-z0-9@.-]*(,[a-z0-9][a-z0-9@.-]*)*$`)
 	envShape  = regexp.MustCompile(`^[A-Za-z_*?][A-Za-z0-9_*?]*$`)
+	fromShape = regexp.MustCompile(`^([A-Za-z0-9.-]+:)?([1-9][0-9]{0,4})$`)
+	toShape   = regexp.MustCompile(`^[A-Za-z0-9.-]+:([1-9][0-9]{0,4})$`)
 	nameShape = regexp.MustCompile(`^[A-Za-z0-9._*?,-]+$`)
 )
 
@@ -144,7 +150,7 @@ var provenKeyTypes = []string{"ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-
 // unproven says why the builtin resolver may not read a line, or "". It does not know whether the line applies: ssh
 // refuses a file for a bad value in any block.
 func unproven(l *sshLine, ignored string) string {
-	if why := l.odd + l.strange + l.unknown; why != "" {
+	if why := l.odd + l.strange + l.unknown + l.unsure; why != "" {
 		return why
 	}
 	k := keywords[l.key]
@@ -201,7 +207,7 @@ func unprovenText(l *sshLine, k kind) string {
 }
 
 func unprovenCount(l *sshLine, k kind) string {
-	switch many := k == kindHost || k == kindMatch || k == kindInclude || k == kindPaths || k == kindNames || k == kindSetEnv; {
+	switch many := k == kindHost || k == kindMatch || k == kindInclude || k == kindPaths || k == kindNames || k == kindSetEnv || k == kindForward; {
 	case len(l.args) == 0 || slices.Contains(l.args, ""):
 		return "an empty value"
 	case len(l.args) > 1 && !many:
@@ -240,6 +246,8 @@ func unprovenValue(l *sshLine, k keyword) string {
 		ok = !slices.ContainsFunc(l.args, func(a string) bool { return !envShape.MatchString(strings.TrimPrefix(a, "-")) })
 	case kindSetEnv:
 		ok = !slices.ContainsFunc(l.args, func(a string) bool { name, _, cut := strings.Cut(a, "="); return !cut || !envShape.MatchString(name) })
+	case kindForward:
+		ok = plainForward(l.args, l.key == "dynamicforward")
 	case kindPaths:
 		ok = len(l.args) == 1 || !slices.ContainsFunc(l.args, isNone)
 	}
@@ -247,6 +255,27 @@ func unprovenValue(l *sshLine, k keyword) string {
 		return "the value of " + quoteName(l.key)
 	}
 	return ""
+}
+
+// plainForward is a forwarding between two TCP ports, which pvelens does not open.
+func plainForward(args []string, dynamic bool) bool {
+	from := fromShape.FindStringSubmatch(args[0])
+	if from == nil {
+		return false
+	}
+	_, ok := parsePort(from[2])
+	if dynamic || !ok {
+		return ok && len(args) == 1
+	}
+	if len(args) != 2 {
+		return false
+	}
+	to := toShape.FindStringSubmatch(args[1])
+	if to == nil {
+		return false
+	}
+	_, ok = parsePort(to[1])
+	return ok
 }
 
 func unprovenHost(patterns []string) string {

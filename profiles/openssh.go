@@ -379,7 +379,13 @@ func (a *answer) fileNames(t *Target) error {
 	if isPreset(ids) {
 		ids = slices.DeleteFunc(slices.Clone(ids), func(s string) bool { return s == "~/.ssh/id_dsa" || s == "~/.ssh/id_xmss" })
 	}
-	toks, err := a.tokensFor(t, append(slices.Clone(ids), certs...)...)
+	texts := slices.Concat(ids, certs)
+	a.files.each(func(l *sshLine) {
+		if l.key == "userknownhostsfile" {
+			texts = append(texts, l.args...)
+		}
+	})
+	toks, err := a.tokensFor(t, texts...)
 	if err != nil {
 		return err
 	}
@@ -389,10 +395,10 @@ func (a *answer) fileNames(t *Target) error {
 	if t.CertificateFiles, err = a.paths(certs, toks, "certificatefile"); err != nil {
 		return err
 	}
-	if t.UserKnownHosts, err = a.list("userknownhostsfile", toks); err != nil {
+	if t.UserKnownHosts, err = a.list("userknownhostsfile", toks, "~/.ssh/known_hosts", "~/.ssh/known_hosts2"); err != nil {
 		return err
 	}
-	if t.GlobalKnownHosts, err = a.list("globalknownhostsfile", toks); err != nil {
+	if t.GlobalKnownHosts, err = a.list("globalknownhostsfile", nil, "/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"); err != nil {
 		return err
 	}
 	if t.RevokedHostKeys = a.value("revokedhostkeys"); strings.HasPrefix(t.RevokedHostKeys, "~") {
@@ -436,45 +442,77 @@ func (a *answer) paths(in []string, toks tokens, key string) ([]string, error) {
 		}
 		path, err := a.env.path(s, toks)
 		if err != nil {
-			return nil, configError("", "%s: %s: %v is not known", a.where(key), key, err)
+			return nil, configError("", "%s: %s: %v", a.where(key), key, err)
 		}
 		out = append(out, path)
 	}
 	return out, nil
 }
 
-// list splits one of the two known_hosts lists, which ssh prints with blanks between the names, and refuses where a name
-// could hold one. Of the global list ssh prints ~ as it stands.
-func (a *answer) list(key string, toks tokens) ([]string, error) {
+// list splits one of the two known_hosts lists, which ssh prints with blanks between the names. A name may hold a blank:
+// so the split is taken from the line of the files that gives what ssh printed, and refused where two such lines differ.
+func (a *answer) list(key string, toks tokens, preset ...string) ([]string, error) {
 	value := a.value(key)
 	if value == "" || isNone(value) {
 		return []string{}, nil
 	}
-	if strings.Contains(value, " ") && a.mayHoldBlanks(key, toks) {
-		return nil, unsupported(a.where(key), key+" with a blank in a file's name")
-	}
-	out := strings.Split(value, " ")
-	for i, s := range out {
-		var err error
-		if out[i], err = a.env.tilde(s); err != nil {
-			return nil, configError("", "%s: %s: %v is not known", a.where(key), key, err)
-		}
-	}
-	return out, nil
-}
-
-func (a *answer) mayHoldBlanks(key string, toks tokens) bool {
-	found := strings.ContainsAny(a.env.Home, " \t")
-	for _, v := range toks {
-		found = found || strings.ContainsAny(v, " \t")
-	}
+	candidates := [][]string{preset}
 	a.files.each(func(l *sshLine) {
 		if l.key == key {
-			expanded, _ := expandVars(l.raw, a.env.lookupVar)
-			found = found || l.quoted || l.strange != "" || strings.Contains(l.raw, "${") && len(strings.Fields(expanded)) != len(strings.Fields(l.raw))
+			candidates = append(candidates, l.args)
 		}
 	})
-	return found
+	var found []string
+	for _, args := range candidates {
+		names, err := a.expandList(args, toks)
+		if err != nil || strings.Join(names, " ") != value && strings.Join(args, " ") != value {
+			continue
+		}
+		if found != nil && !slices.Equal(found, names) {
+			return nil, unsupported(a.where(key), key+" with a blank in a file's name")
+		}
+		found = names
+	}
+	if found != nil {
+		return found, nil
+	}
+	if a.mayHoldBlanks(candidates, toks) {
+		return nil, unsupported(a.where(key), key+" with a blank in a file's name")
+	}
+	return a.expandList(strings.Split(value, " "), nil)
+}
+
+// mayHoldBlanks tells whether a blank in a printed list could be part of a name.
+func (a *answer) mayHoldBlanks(lists [][]string, toks tokens) bool {
+	blank := func(s string) bool { return strings.ContainsAny(s, " \t") }
+	if blank(a.env.Home) {
+		return true
+	}
+	for _, v := range toks {
+		if blank(v) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(slices.Concat(lists...), func(s string) bool {
+		expanded, _ := expandVars(s, a.env.lookupVar)
+		return blank(s) || blank(expanded)
+	})
+}
+
+// expandList expands ~, and the tokens where toks is given: of the global list ssh expands ~ only.
+func (a *answer) expandList(args []string, toks tokens) ([]string, error) {
+	var out []string
+	for _, s := range args {
+		path, err := a.env.tilde(s)
+		if err == nil && toks != nil {
+			path, err = toks.expand(path, a.env.lookupVar)
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, path)
+	}
+	return out, nil
 }
 
 // checkCommands refuses, before ssh is started, a destination to which a ProxyCommand or a KnownHostsCommand applies for
@@ -483,65 +521,20 @@ func (r *resolution) checkCommands(d destination, behindJump bool) error {
 	if r.profile.AllowLocalCommands {
 		return nil
 	}
-	s := &commandSearch{alias: d.host, settled: map[string]bool{"proxycommand": behindJump}}
-	for _, root := range r.files.roots {
-		s.file(root, yes)
-	}
-	return s.refused
-}
-
-// truth is whether a block applies.
-type truth int
-
-const (
-	no truth = iota
-	maybe
-	yes
-)
-
-type commandSearch struct {
-	alias   string
-	settled map[string]bool
-	refused error
-}
-
-func (s *commandSearch) file(f *sshFile, around truth) {
-	state := around
-	for _, l := range f.lines {
-		switch l.key {
-		case "host":
-			state = min(around, s.host(l))
-		case "match":
-			if state = min(around, maybe); strings.EqualFold(l.raw, "all") {
-				state = around
-			}
-		case "proxyjump", "proxycommand":
-			s.command(l, "proxycommand", state)
-		case "knownhostscommand":
-			s.command(l, "knownhostscommand", state)
+	var refused error
+	settled := map[string]bool{"proxycommand": behindJump}
+	r.files.eachFor(d.host, func(l *sshLine, applies truth) {
+		what, named := l.key, map[string]string{"proxycommand": "ProxyCommand", "knownhostscommand": "KnownHostsCommand"}
+		if what == "proxyjump" {
+			what = "proxycommand"
 		}
-		for _, inc := range l.included {
-			s.file(inc, state)
+		if named[what] == "" || applies == no || settled[what] {
+			return
 		}
-	}
-}
-
-func (s *commandSearch) host(l *sshLine) truth {
-	if l.odd+l.strange != "" || l.quoted {
-		return maybe
-	}
-	if (&options{alias: s.alias}).matches(l) {
-		return yes
-	}
-	return no
-}
-
-func (s *commandSearch) command(l *sshLine, what string, state truth) {
-	if state == no || s.settled[what] {
-		return
-	}
-	s.settled[what] = true
-	if state == yes && l.key != "proxyjump" && !isNone(l.raw) && s.refused == nil {
-		s.refused = localCommand(l.at(), map[string]string{"proxycommand": "ProxyCommand", "knownhostscommand": "KnownHostsCommand"}[what])
-	}
+		settled[what] = true
+		if applies == yes && l.key != "proxyjump" && !isNone(l.raw) && refused == nil {
+			refused = localCommand(l.at(), named[what])
+		}
+	})
+	return refused
 }

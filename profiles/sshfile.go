@@ -41,6 +41,7 @@ type sshLine struct {
 	quoted   bool       // a quote or a backslash in it
 	included []*sshFile // what an Include line brings, in order
 	unknown  string     // why an Include line cannot be followed with certainty
+	unsure   string     // why versions of ssh could follow it differently; included holds the files of all
 }
 
 func (l *sshLine) at() string { return fmt.Sprintf("%s:%d", l.file.path, l.num) }
@@ -58,6 +59,66 @@ func (s *sshFiles) stamp() string {
 		b.WriteString(f.stamp)
 	}
 	return b.String()
+}
+
+// truth is whether a block applies.
+type truth int
+
+const (
+	no truth = iota
+	maybe
+	yes
+)
+
+// eachFor calls f for every line with whether it applies to a destination, as far as Host lines tell; a Match other than
+// Match all may.
+func (s *sshFiles) eachFor(alias string, f func(*sshLine, truth)) {
+	var walk func(*sshFile, truth)
+	walk = func(file *sshFile, around truth) {
+		state := around
+		for _, l := range file.lines {
+			switch l.key {
+			case "host":
+				state = min(around, hostTruth(l, alias))
+			case "match":
+				if state = min(around, maybe); strings.EqualFold(l.raw, "all") {
+					state = around
+				}
+			}
+			f(l, state)
+			for _, inc := range l.included {
+				walk(inc, state)
+			}
+		}
+	}
+	for _, root := range s.roots {
+		walk(root, yes)
+	}
+}
+
+func hostTruth(l *sshLine, alias string) truth {
+	if l.odd+l.strange != "" || l.quoted {
+		return maybe
+	}
+	if matchHost(l.args, alias) {
+		return yes
+	}
+	return no
+}
+
+// matchHost is a Host line: a match of !pattern outweighs all others.
+func matchHost(patterns []string, alias string) bool {
+	found := false
+	for _, p := range patterns {
+		p, negated := strings.CutPrefix(p, "!")
+		if matchPattern(alias, p) {
+			if negated {
+				return false
+			}
+			found = true
+		}
+	}
+	return found
 }
 
 // each calls f for every line of every file, in reading order, included files where they stand.
@@ -193,10 +254,9 @@ func (r *reader) include(line *sshLine, depth int) error {
 		line.unknown = "a quote or a backslash in Include"
 	}
 	for _, arg := range line.args {
-		paths, why := r.expandInclude(arg, line.file.user)
-		if why != "" {
-			line.unknown = why
-		}
+		paths, unknown, unsure := r.expandInclude(arg, line.file.user)
+		line.unknown += unknown
+		line.unsure += unsure
 		for _, path := range paths {
 			f, err := r.read(path, line.file.user, true, depth+1)
 			if err != nil {
@@ -211,12 +271,15 @@ func (r *reader) include(line *sshLine, depth int) error {
 }
 
 // expandInclude gives the files that one argument of Include names.
-func (r *reader) expandInclude(arg string, user bool) (paths []string, why string) {
-	if strings.ContainsAny(arg, "$%") {
-		// OpenSSH reads these as they stand before 9.9 and expands them since; files of either reading count.
-		why = "a variable or a token in Include"
-		if s, ok := expandVars(arg, r.env.sshGetenv); ok && !strings.Contains(s, "%") {
-			arg = s
+func (r *reader) expandInclude(arg string, user bool) (paths []string, unknown, unsure string) {
+	if strings.Contains(arg, "%") {
+		return nil, "a token in Include", ""
+	}
+	if strings.Contains(arg, "$") {
+		// OpenSSH reads a variable as it stands before 9.9 and expands it since: the files of both readings count.
+		unsure = "a variable in Include"
+		if s, ok := expandVars(arg, r.env.sshGetenv); ok && s != arg {
+			paths, unknown, _ = r.expandInclude(s, user)
 		}
 	}
 	switch {
@@ -225,8 +288,8 @@ func (r *reader) expandInclude(arg string, user bool) (paths []string, why strin
 	case strings.HasPrefix(arg, "~"):
 		name, rest, _ := strings.Cut(arg[1:], "/")
 		home, err := r.env.lookupHome(name)
-		if why = "another user's home in Include"; err != nil {
-			return nil, why
+		if unsure = "another user's home in Include"; err != nil { // glob finds nothing for a user whom nobody knows
+			return paths, unknown, unsure
 		}
 		arg = filepath.Join(home, rest)
 	case !filepath.IsAbs(arg) && user:
@@ -235,9 +298,9 @@ func (r *reader) expandInclude(arg string, user bool) (paths []string, why strin
 		arg = filepath.Join(filepath.Dir(r.env.SystemConfig), arg)
 	}
 	if strings.ContainsAny(arg, `[]{}\`) || strings.Contains(arg, "..") {
-		return globAll(arg), "a pattern other than * and ?, or two dots, in Include"
+		unknown = "a pattern other than * and ?, or two dots, in Include"
 	}
-	return globAll(arg), why
+	return append(paths, globAll(arg)...), unknown, unsure
 }
 
 // globAll is glob(3) for * and ?: sorted by bytes, and a leading dot is matched only by a dot.
