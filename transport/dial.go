@@ -63,25 +63,42 @@ func (p *Pool) dial(ctx context.Context, r *route) (*conn, error) {
 	if r.target.ControlPath != "" {
 		return p.dialMaster(ctx, r)
 	}
-	var bastion *conn
-	if r.via != nil {
-		n := p.node(r.via)
-		b, err := n.connect(ctx)
-		if err != nil {
-			return nil, throughBastion(r.via, err)
-		}
-		bastion = b
-		if err := take(ctx, n.dials, "waiting for a free dial through "+r.via.target.Name); err != nil {
-			b.release()
+	if r.via == nil {
+		door := p.door(r.address())
+		if err := take(ctx, door, "waiting for a free dial to "+r.address()); err != nil {
 			return nil, err
 		}
-		defer give(n.dials)
+		defer give(door)
+		return p.dialDirect(ctx, r, nil)
 	}
+	n := p.node(r.via)
+	bastion, err := n.connect(ctx)
+	if err != nil {
+		return nil, throughBastion(r.via, err)
+	}
+	if err := take(ctx, n.dials, "waiting for a free dial through "+r.via.target.Name); err != nil {
+		bastion.release()
+		return nil, err
+	}
+	defer give(n.dials)
 	c, err := p.dialDirect(ctx, r, bastion)
-	if err != nil && bastion != nil {
+	if err != nil {
 		bastion.release()
 	}
 	return c, err
+}
+
+// door returns the dial tokens of one address: several destinations may be one
+// sshd, which drops logins when too many come at once.
+func (p *Pool) door(address string) chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	d := p.doors[address]
+	if d == nil {
+		d = make(chan struct{}, maxDoorDials)
+		p.doors[address] = d
+	}
+	return d
 }
 
 func (p *Pool) dialDirect(ctx context.Context, r *route, bastion *conn) (*conn, error) {

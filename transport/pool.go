@@ -9,6 +9,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -53,13 +54,14 @@ type Pool struct {
 
 	mu    sync.Mutex
 	nodes map[string]*node
+	doors map[string]chan struct{} // of an address: a token for each dial in flight
 }
 
 // The limits that protect sshd's MaxSessions and MaxStartups.
 const (
-	maxSessions     = 4
-	maxDials        = 32
-	maxBastionDials = 4
+	maxSessions  = 4
+	maxDials     = 32
+	maxDoorDials = 4 // to one address, and through one bastion
 )
 
 // New returns an empty Pool; nothing is dialled before the first Run.
@@ -76,7 +78,7 @@ func New(o Options) *Pool {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	return &Pool{
 		opt: o, time: defaultTiming, dials: make(chan struct{}, maxDials),
-		ctx: ctx, cancel: cancel, nodes: map[string]*node{},
+		ctx: ctx, cancel: cancel, nodes: map[string]*node{}, doors: map[string]chan struct{}{},
 	}
 }
 
@@ -134,6 +136,9 @@ func (p *Pool) run(ctx context.Context, h *Host, c allowlist.Command) (Result, e
 			return Result{}, err
 		}
 		res, err := cn.run(ctx, h, c)
+		if errors.Is(err, errLost) {
+			cn.retire() // the next one dials, even if this end is not seen yet
+		}
 		cn.release()
 		if err == nil || try > 0 || !repeatable(err, c) || ctx.Err() != nil {
 			return res, err
@@ -165,7 +170,7 @@ func (p *Pool) node(r *route) *node {
 	defer p.mu.Unlock()
 	n := p.nodes[r.key]
 	if n == nil {
-		n = &node{pool: p, route: r, dials: make(chan struct{}, maxBastionDials)}
+		n = &node{pool: p, route: r, dials: make(chan struct{}, maxDoorDials)}
 		p.nodes[r.key] = n
 	}
 	return n

@@ -40,7 +40,7 @@ func TestRun(t *testing.T) {
 	}
 	slices.Sort(s.lines)
 	want := []string{"/usr/bin/timeout -k 2 5 /bin/date '+%s.%N%z'", "/usr/bin/timeout -k 2 5 /bin/echo pvelens-probe"}
-	if len(s.lines) != 2 || !strings.Contains(s.lines[1], "pvelens-probe") {
+	if len(s.ran()) != 2 || !strings.Contains(s.lines[1], "pvelens-probe") {
 		t.Errorf("lines %q, want like %q", s.lines, want)
 	}
 	if _, err := p.Run(t.Context(), s.hostOf("pve1"), clock(t)); err != nil {
@@ -49,7 +49,7 @@ func TestRun(t *testing.T) {
 	if n := s.conns.total.Load(); n != 1 {
 		t.Errorf("%d connections, want one that is reused", n)
 	}
-	if n := len(s.lines); n != 3 {
+	if n := len(s.ran()); n != 3 {
 		t.Errorf("%d commands, want one probe a connection", n)
 	}
 }

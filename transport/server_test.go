@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -58,7 +59,7 @@ type server struct {
 	open    func(ssh.NewChannel) bool // false: likewise
 	request func(*ssh.Request) bool   // of global requests; false: not answered
 	run     func(*call)               // nil: answer
-	logins  gauge                     // from accept to the end of the login
+	logins  gauge                     // for accept to count with
 	sess    gauge
 	conns   gauge
 	mu      sync.Mutex
@@ -145,9 +146,7 @@ func (s *server) handle(c net.Conn) {
 	if s.accept != nil && !s.accept(c) {
 		return
 	}
-	s.logins.enter()
 	sc, chans, reqs, err := ssh.NewServerConn(c, s.cfg)
-	s.logins.leave()
 	if err != nil {
 		return
 	}
@@ -230,6 +229,13 @@ func answer(c *call) {
 		io.WriteString(c, "ran "+words[len(words)-1]+"\n")
 	}
 	c.exit(0)
+}
+
+// ran returns the lines of the commands so far.
+func (s *server) ran() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.lines)
 }
 
 func isProbe(c *call) bool { return strings.HasSuffix(c.line, "pvelens-probe") }
