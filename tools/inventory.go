@@ -1,8 +1,10 @@
 package tools
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,7 +29,7 @@ const (
 // parts are the outputs that a need asks for, of one member.
 type parts struct {
 	configs  []parse.GuestConfig
-	pools    []pool
+	pools    []parse.Pool
 	cluster  *parse.ClusterConfigs
 	ha       map[string]string
 	problems map[need]error
@@ -112,9 +114,11 @@ func (s *Session) arrive(e *entry, n need) arrival {
 		go func() { done <- s.parts(ctx, e, n) }()
 	}
 	out, err := s.ask(ctx, e, "state")
+	if err == nil && len(bytes.TrimSpace(out)) == 0 {
+		err = errorf(report.NotFound, "no /etc/pve/.members: the cluster filesystem (pmxcfs) is not running, or this is no Proxmox VE node").hint("on the node: systemctl status pve-cluster")
+	}
 	if err == nil {
-		a.state, err = parse.ParseState(out)
-		if err != nil {
+		if a.state, err = parse.ParseState(out); err != nil {
 			err = errorf(report.Internal, "%s", report.Clean(err.Error()))
 		}
 	}
@@ -140,8 +144,20 @@ func (s *Session) parts(ctx context.Context, e *entry, n need) *parts {
 		read func([]byte) error
 	}
 	jobs := []job{
-		{needConfigs, "guest-configs", func(b []byte) (err error) { p.configs, err = guestConfigs(b); return }},
-		{needPools, "pools", func(b []byte) (err error) { p.pools, err = poolLines(b); return }},
+		{needConfigs, "guest-configs", func(b []byte) (err error) {
+			p.configs, err = parse.GuestConfigs(bytes.NewReader(b))
+			if lines := (*parse.LineError)(nil); errors.As(err, &lines) && len(p.configs) > 0 {
+				s.miss(e.name(), unread("guest-configs", err)) // the other guests are good
+				err = nil
+			}
+			return
+		}},
+		{needPools, "pools", func(b []byte) (err error) {
+			var notes []parse.Note
+			p.pools, notes, err = parse.Pools(b)
+			s.notes(e.name(), "pools", notes)
+			return
+		}},
 		{needCluster, "cluster-configs", func(b []byte) (err error) { p.cluster, err = parse.ParseClusterConfigs(b); return }},
 	}
 	jobs = append(jobs, job{needHA, "ha-state", func(b []byte) (err error) { p.ha, err = haStates(b); return }})

@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 
+	"pvelens/tools/parse"
 	"pvelens/tools/report"
 )
 
@@ -52,7 +53,7 @@ func (s *Session) versions(c *cluster) map[string]string {
 			}
 			return
 		}
-		out[i] = p.PVEVersion
+		out[i] = p.Versions["pve-manager"]
 	})
 	versions := map[string]string{}
 	for i, node := range c.nodes() {
@@ -61,7 +62,7 @@ func (s *Session) versions(c *cluster) map[string]string {
 	return versions
 }
 
-func (s *Session) packages(c *cluster, node string) (*packagesTmp, error) {
+func (s *Session) packages(c *cluster, node string) (*parse.Packages, error) {
 	e, err := c.at(node)
 	if err != nil {
 		return nil, err
@@ -70,11 +71,12 @@ func (s *Session) packages(c *cluster, node string) (*packagesTmp, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := parsePackagesTmp(out)
+	p, notes, err := parse.ParsePackages(out)
 	if err != nil {
 		return nil, unread("node-packages", err)
 	}
-	return &p, nil
+	s.notes(node, "node-packages", notes)
+	return p, nil
 }
 
 // unread is the error of an output that could not be parsed.

@@ -71,6 +71,7 @@ var Catalogue = []Rule{
 	{Code: "NET_LINK_DOWN", Severity: Info, Why: "A network device of the guest is disconnected on purpose.", Fix: "Take link_down away if it should be connected."},
 	{Code: "NET_NO_BRIDGE", Severity: Warning, Why: "A network device of the VM has no bridge: it is behind QEMU's own NAT.", Fix: "Give it a bridge."},
 	{Code: "NET_NO_LEASE", Severity: Warning, Why: "A running guest that takes its address by DHCP has only link-local addresses.", Fix: "Look at the DHCP server and the guest's bridge and VLAN."},
+	{Code: "NODE_ARC_LARGE", Severity: Info, Compare: ">=", Info: 50, Unit: "percent", Why: "The ZFS cache may grow to much of the node's memory. It gives way, but slowly: a big guest that starts at once can still fail.", Fix: "Set zfs_arc_max in /etc/modprobe.d/zfs.conf (the installer's own default is 10 % of memory, at most 16 GiB)."},
 	{Code: "NODE_CPU_OVERCOMMIT", Severity: Warning, Compare: ">", Warning: 4, Unit: "ratio", Why: "The running guests have many more cores than the node.", Fix: "Move guests or give them fewer cores if they wait for the CPU."},
 	{Code: "NODE_IO_WAIT", Severity: Warning, Compare: ">", Warning: 20, Unit: "percent", Why: "The node's CPUs wait for disks.", Fix: "Find the guest with the I/O; look at the disks' health."},
 	{Code: "NODE_MEM_HIGH", Severity: Warning, Compare: ">=", Warning: 90, Critical: 95, Unit: "percent", Why: "The node's memory is nearly full, the ZFS cache that it could give back taken out.", Fix: "Move or stop guests."},
