@@ -31,7 +31,7 @@ type parts struct {
 	configs  []parse.GuestConfig
 	pools    []parse.Pool
 	cluster  *parse.ClusterConfigs
-	ha       map[string]string
+	ha       *parse.HAState
 	problems map[need]error
 }
 
@@ -158,9 +158,14 @@ func (s *Session) parts(ctx context.Context, e *entry, n need) *parts {
 			s.notes(e.name(), "pools", notes)
 			return
 		}},
+		{needHA, "ha-state", func(b []byte) (err error) {
+			var notes []parse.Note
+			p.ha, notes, err = parse.ParseHAState(b)
+			s.notes(e.name(), "ha-state", notes)
+			return
+		}},
 		{needCluster, "cluster-configs", func(b []byte) (err error) { p.cluster, err = parse.ParseClusterConfigs(b); return }},
 	}
-	jobs = append(jobs, job{needHA, "ha-state", func(b []byte) (err error) { p.ha, err = haStates(b); return }})
 	jobs = slices.DeleteFunc(jobs, func(j job) bool { return n&j.need == 0 })
 	errs := make([]error, len(jobs))
 	parallel(jobs, func(i int, j job) {

@@ -76,13 +76,18 @@ func (env *Env) Completions(argument, prefix string) []string {
 
 // view is what rows of a cluster's guests and nodes are made from.
 func (c *cluster) view(inv *inventory) report.ClusterView {
-	v := report.ClusterView{State: c.State, Configs: c.configs, Live: c.live, Pools: map[int]string{}, HA: c.ha}
+	v := report.ClusterView{State: c.State, Configs: c.configs, Live: c.live, Pools: map[int]string{}, HA: map[string]string{}}
 	if len(inv.clusters) > 1 {
 		v.Name = c.Name
 	}
 	for _, p := range c.pools {
 		for _, id := range p.VMIDs {
 			v.Pools[id] = p.Name
+		}
+	}
+	if c.ha != nil && c.ha.Manager != nil {
+		for _, svc := range c.ha.Manager.Services {
+			v.HA[svc.SID] = svc.State
 		}
 	}
 	return v
