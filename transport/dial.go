@@ -71,21 +71,34 @@ func (p *Pool) dial(ctx context.Context, r *route) (*conn, error) {
 		defer give(door)
 		return p.dialDirect(ctx, r, nil)
 	}
+	for try := 0; ; try++ {
+		c, again, err := p.dialBehind(ctx, r)
+		if !again || try > 0 || ctx.Err() != nil {
+			return c, err
+		}
+	}
+}
+
+// dialBehind dials through the bastion; again says that the bastion's connection
+// was lost meanwhile.
+func (p *Pool) dialBehind(ctx context.Context, r *route) (c *conn, again bool, err error) {
 	n := p.node(r.via)
 	bastion, err := n.connect(ctx)
 	if err != nil {
-		return nil, throughBastion(r.via, err)
+		return nil, false, throughBastion(r.via, err)
 	}
-	if err := take(ctx, n.dials, "waiting for a free dial through "+r.via.target.Name); err != nil {
-		bastion.release()
-		return nil, err
+	if err = take(ctx, n.dials, "waiting for a free dial through "+r.via.target.Name); err == nil {
+		c, err = p.dialDirect(ctx, r, bastion)
+		give(n.dials)
 	}
-	defer give(n.dials)
-	c, err := p.dialDirect(ctx, r, bastion)
-	if err != nil {
-		bastion.release()
+	if err == nil {
+		return c, false, nil
 	}
-	return c, err
+	if again = bastion.ended(); again {
+		bastion.retire()
+	}
+	bastion.release()
+	return nil, again, err
 }
 
 // door returns the dial tokens of one address: several destinations may be one
