@@ -147,6 +147,7 @@ func startSSHD(t testing.TB, config string) *daemon {
 	t.Helper()
 	path := need(t, "sshd", "openssh-server")
 	d := &daemon{dir: t.TempDir(), port: freePort(t), log: &syncBuffer{}}
+	os.Chmod(filepath.Dir(d.dir), 0o755) // other users' logins read it
 	os.Chmod(d.dir, 0o755)
 	os.MkdirAll("/run/sshd", 0o755)
 	conf := strings.ReplaceAll(config, "$DIR", d.dir) + fmt.Sprintf(`
