@@ -174,11 +174,11 @@ func TestVerbsShow(t *testing.T) {
 		"/usr/bin/tail":      {"-v -n"},
 		"/usr/bin/stat":      {"--format="},
 		"/usr/sbin/smartctl": {"-n standby -i -H -A -j"},
-		"docker":             {"ps -a", "container inspect --format", "version --format"},
+		"docker":             {"ps -a", "container inspect --format", "version --format", "--version"},
 		"podman":             {"ps -a", "container inspect --format"},
 	}
 	inside := []string{"df -P -k", "docker --host unix:///var/run/docker.sock ps -a", "docker --host unix:///var/run/docker.sock container inspect --format",
-		"docker --host unix:///var/run/docker.sock version --format", "podman ps -a", "podman container inspect --format"}
+		"docker --host unix:///var/run/docker.sock version --format", "docker --version", "grep -oE ^[0-9]+ [0-9]+ [0-9]+:[0-9]+ [^ ]+ [^ ]+ /proc/self/mountinfo", "podman ps -a", "podman container inspect --format"}
 	for _, f := range forms {
 		rest := strings.Join(f.Argv[1:], " ")
 		if list := verbs[f.Argv[0]]; list != nil && !slices.ContainsFunc(list, func(v string) bool { return strings.HasPrefix(rest, v) }) {

@@ -29,6 +29,11 @@ const sdnPattern = `^[a-z]+: .*$|^[[:space:]]+(vnet|zone|gateway|dhcp-range|tag|
 // mountsPattern ends before the options, where user names stand.
 const mountsPattern = `^[^[:space:]]+ [^[:space:]]+ [^[:space:]]+ r[wo]`
 
+// mountInfoPattern takes the first five fields of a line: two numbers, the device,
+// the directory on it and the mount point. The options and the source, where user
+// names stand, come after them.
+const mountInfoPattern = `^[0-9]+ [0-9]+ [0-9]+:[0-9]+ [^ ]+ [^ ]+`
+
 // aptPattern never matches a line with an @: credentials in an address have one,
 // also that of a second address on the same line.
 const aptPattern = `^(deb|URIs:) [^@]*proxmox\.com[^@]*$|^(Types|Enabled|Suites|Components): .*`
