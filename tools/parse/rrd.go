@@ -46,7 +46,8 @@ type RRDNode struct {
 }
 
 // RRDGuest is one guest's line; its units are those of [RRDNode], CPU is the
-// share of its own CPUs. Status is running or stopped. A VM's Disk is always 0,
+// share of its own CPUs. Status is running or stopped, of a VM any state of
+// QEMU: paused, prelaunch, io-error and so on. A VM's Disk is always 0,
 // because it is not measured. From MemHost on the fields exist since PVE 9.
 type RRDGuest struct {
 	VMID                             int
