@@ -87,8 +87,15 @@ func TestJumpFailures(t *testing.T) {
 	}
 }
 
-// TestMain lets the test program be a ProxyCommand.
+// TestMain lets the test program be a ProxyCommand, or a second writer of the
+// audit log.
 func TestMain(m *testing.M) {
+	if path := os.Getenv("TEST_AUDIT"); path != "" {
+		if err := writeAudit(path, os.Getenv("TEST_AUDIT_LINES")); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
 	if to := os.Getenv("TEST_PROXY_TO"); to != "" {
 		c, err := net.Dial("tcp", to)
 		if err != nil {
