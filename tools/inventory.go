@@ -208,6 +208,9 @@ func (s *Session) complete1(c *cluster, n need) {
 			s.miss(c.server.name(), err)
 		}
 	}
+	if n&needLive != 0 {
+		s.live(c)
+	}
 }
 
 func (c *cluster) take(n need, p *parts) {

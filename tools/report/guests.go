@@ -85,7 +85,7 @@ func guest(v ClusterView, ref parse.GuestRef, cfg *parse.GuestConfig, detailed b
 	if reported {
 		g.Name = Clean(rrd.Name)
 		g.Template = rrd.Template != nil && *rrd.Template
-		g.Status = word(rrd.Status)
+		g.Status = GuestState(rrd.Status)
 	}
 	if live := v.Live[ref.VMID]; live != "" {
 		g.Status = live
@@ -134,15 +134,6 @@ func positive(n *int64) *int64 {
 		return nil
 	}
 	return n
-}
-
-// word is a state as reported, or unknown when it is none that is known.
-func word(s string) string {
-	switch s {
-	case Running, Stopped, "paused", "suspended", "prelaunch":
-		return s
-	}
-	return Unknown
 }
 
 // unnamed is how Proxmox shows a guest without a name.

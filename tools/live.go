@@ -1,0 +1,219 @@
+package tools
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"pvelens/tools/parse"
+	"pvelens/tools/report"
+)
+
+// live fills in what .rrd does not tell: numbers in a form that is not known,
+// and the guests' states of a node whose pvestatd says nothing. Where .rrd tells
+// everything it runs no command.
+func (s *Session) live(c *cluster) {
+	s.otherNumbers(c)
+	nodes := c.nodes()
+	states := make([]map[int]string, len(nodes))
+	parallel(nodes, func(i int, node string) {
+		if !report.Offline(c.State, node) {
+			states[i] = s.silent(c, node)
+		}
+	})
+	for _, m := range states {
+		for vmid, state := range m {
+			if c.live == nil {
+				c.live = map[int]string{}
+			}
+			c.live[vmid] = state
+		}
+	}
+}
+
+// otherNumbers asks pvesh for the resources when .rrd has key families that are
+// not known and something is missing because of them.
+func (s *Session) otherNumbers(c *cluster) {
+	rrd := &c.State.RRD
+	if len(rrd.UnknownFamilies) == 0 || !c.lacks() {
+		return
+	}
+	err := errorf(report.Unsupported, "/etc/pve/.rrd has key families that pvelens does not know: %s", strings.Join(cleanAll(rrd.UnknownFamilies), ", "))
+	out, failed := s.ask(s.ctx, c.server, "resources")
+	if failed == nil {
+		r, notes, bad := parse.ClusterResources(out)
+		if failed = bad; bad == nil {
+			s.notes(c.server.name(), "resources", notes)
+			fillRRD(rrd, r)
+		}
+	}
+	if failed != nil {
+		s.miss(c.server.name(), err.hint("resources, which would tell the same, failed: %s", AsError(failed).Message))
+		return
+	}
+	s.note(c.server.name(), err.hint("names, states and numbers come from pvesh get /cluster/resources instead; a newer pvelens may know the families"))
+}
+
+// lacks reports whether a guest or a node that should be in .rrd is not, or
+// whether storages are in a family of their own.
+func (c *cluster) lacks() bool {
+	rrd := c.State.RRD
+	return slices.ContainsFunc(rrd.UnknownFamilies, func(f string) bool { return strings.Contains(f, "storage") }) ||
+		slices.ContainsFunc(c.State.Guests, func(g parse.GuestRef) bool {
+			_, ok := rrd.Guests[g.VMID]
+			return !ok && !report.Offline(c.State, g.Node)
+		}) ||
+		slices.ContainsFunc(c.nodes(), func(n string) bool {
+			_, ok := rrd.Nodes[n]
+			return !ok && !report.Offline(c.State, n)
+		})
+}
+
+// fillRRD adds what the resources tell and .rrd does not.
+func fillRRD(rrd *parse.RRD, r parse.Resources) {
+	for _, g := range r.Guests {
+		if _, ok := rrd.Guests[g.VMID]; ok || g.Status == "" || g.Status == report.Unknown {
+			continue
+		}
+		rrd.Guests[g.VMID] = parse.RRDGuest{
+			VMID: g.VMID, Name: g.Name, Status: g.Status, Template: report.Ptr(g.Template), Uptime: g.Uptime, CPUs: g.CPUs, CPU: g.CPU,
+			MemMax: g.MemoryTotal, Mem: g.Memory, MemHost: g.MemoryHost, DiskMax: g.DiskTotal, Disk: g.Disk,
+			NetIn: g.NetIn, NetOut: g.NetOut, DiskRead: g.DiskRead, DiskWrite: g.DiskWrite,
+		}
+	}
+	for _, n := range r.Nodes {
+		if _, ok := rrd.Nodes[n.Name]; ok || n.Status != "online" {
+			continue
+		}
+		node := parse.RRDNode{Node: n.Name, CPU: n.CPU, MemTotal: n.MemoryTotal, MemUsed: n.Memory, RootTotal: n.DiskTotal, RootUsed: n.Disk, Uptime: n.Uptime}
+		if n.CPUs != nil {
+			node.CPUs = report.Ptr(int64(*n.CPUs))
+		}
+		rrd.Nodes[n.Name] = node
+	}
+	for _, st := range r.Storages {
+		same := func(x parse.RRDStorage) bool { return x.Node == st.Node && x.Storage == st.Name }
+		if st.Status == "available" && !slices.ContainsFunc(rrd.Storages, same) {
+			rrd.Storages = append(rrd.Storages, parse.RRDStorage{Node: st.Node, Storage: st.Name, Total: st.Total, Used: st.Used})
+		}
+	}
+	slices.SortFunc(rrd.Storages, func(a, b parse.RRDStorage) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Storage, b.Storage))
+	})
+}
+
+// A node whose row is older than this has a pvestatd that is dead or hangs; a
+// round takes 10 s, with dead storages a minute.
+const silentAfter = 3 * time.Minute
+
+// silent returns the states of a node's guests when its pvestatd says nothing,
+// from the node's own lists; nil when it does, or when the node has no guests.
+func (s *Session) silent(c *cluster, node string) map[int]string {
+	row, ok := c.State.RRD.Nodes[node]
+	if ok && (row.Time == nil || !s.older(c, node, *row.Time, silentAfter)) || !c.hosts(node, "lxc") && !c.hosts(node, "qemu") {
+		return nil
+	}
+	why := errorf(report.Internal, "pvestatd on %s reports nothing", node)
+	e, err := c.at(node)
+	if err != nil {
+		s.miss(node, why.hint("the states of its guests are unknown: %s", AsError(err).Message))
+		return nil
+	}
+	out := map[int]string{}
+	kinds := slices.DeleteFunc([]string{"lxc", "qemu"}, func(k string) bool { return !c.hosts(node, k) })
+	rows := make([]map[int]string, len(kinds))
+	parallel(kinds, func(i int, kind string) {
+		listed, err := s.listed(e, kind)
+		if err != nil {
+			s.miss(node, err)
+		}
+		rows[i] = listed
+	})
+	for _, m := range rows {
+		for vmid, state := range m {
+			out[vmid] = state
+		}
+	}
+	if len(out) > 0 {
+		s.note(node, why.hint("states come from pct list and qm list, numbers are unknown; on the node: systemctl restart pvestatd"))
+		if s.Detailed {
+			s.incomplete()
+		}
+	}
+	return out
+}
+
+// hosts reports whether a node has guests of a kind.
+func (c *cluster) hosts(node, kind string) bool {
+	return slices.ContainsFunc(c.State.Guests, func(g parse.GuestRef) bool { return g.Node == node && g.Type == kind })
+}
+
+// listed returns the states that pct list or qm list shows.
+func (s *Session) listed(e *entry, kind string) (map[int]string, error) {
+	text, err := s.ask(s.ctx, e, kind+"-list")
+	if err != nil {
+		return nil, err
+	}
+	out := map[int]string{}
+	if kind == "lxc" {
+		rows, notes, err := parse.PctList(text)
+		if err != nil {
+			return nil, unread("lxc-list", err)
+		}
+		s.notes(e.name(), "lxc-list", notes)
+		for _, r := range rows {
+			out[r.VMID] = report.GuestState(r.Status)
+		}
+		return out, nil
+	}
+	rows, notes, err := parse.QmList(text)
+	if err != nil {
+		return nil, unread("qemu-list", err)
+	}
+	s.notes(e.name(), "qemu-list", notes)
+	for _, r := range rows {
+		out[r.VMID] = report.GuestState(r.Status)
+	}
+	return out, nil
+}
+
+// older reports whether a time that a node wrote is further back than limit. If
+// this host's clock says so, the two clocks may differ: then the node's own
+// clock decides, and where that cannot be read the time counts as old.
+func (s *Session) older(c *cluster, node string, unix int64, limit time.Duration) bool {
+	if d := s.now.Sub(time.Unix(unix, 0)).Abs(); d <= limit {
+		return false
+	}
+	now, err := s.clockOf(c, node)
+	if err != nil {
+		return true
+	}
+	return now.Sub(time.Unix(unix, 0)).Abs() > limit
+}
+
+// clockOf reads a node's clock. Nodes that cannot be asked are measured by
+// another one of their cluster.
+func (s *Session) clockOf(c *cluster, node string) (time.Time, error) {
+	e, err := c.at(node)
+	if err != nil {
+		e = c.server
+	}
+	out, err := s.ask(s.ctx, e, "clock")
+	if err != nil {
+		return time.Time{}, err
+	}
+	t, err := parse.Clock(out)
+	if err != nil {
+		return time.Time{}, unread("clock", err)
+	}
+	return t, nil
+}
+
+func cleanAll(in []string) []string {
+	out := make([]string, len(in))
+	for i, s := range in {
+		out[i] = report.Clean(s)
+	}
+	return out
+}

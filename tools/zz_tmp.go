@@ -1,3 +1,0 @@
-package tools
-
-func (s *Session) live(c *cluster)                 {}
