@@ -36,6 +36,8 @@ var ownCases = []sshCase{
 	{name: "ignoreunknown-late", hosts: []string{"a"}, config: "Bar 1\nIgnoreUnknown Bar\nUser a\n"},
 	{name: "ignoreunknown-in-block", hosts: []string{"a", "b"}, config: "Host b\n IgnoreUnknown Bar\nHost *\n Bar 1\n User a\n"},
 	{name: "ignoreunknown-known", hosts: []string{"a"}, config: "IgnoreUnknown Port\nPort 7\n"},
+	{name: "ignoreunknown-everything", hosts: []string{"a"}, config: "IgnoreUnknown *\nPubkeyAcceptedKeyTypes +ssh-rsa\nFoo 1\n"},
+	{name: "ignoreunknown-newer", hosts: []string{"a"}, config: "IgnoreUnknown Tag,WarnWeakCrypto\nTag x\nWarnWeakCrypto no\nUser a\n"},
 	{name: "ignoreunknown-odd-value", hosts: []string{"a"}, config: "IgnoreUnknown Foo\nFoo \"a b\nUser a\n"},
 	{name: "ignoreunknown-in-include", hosts: []string{"a"}, config: "Include i.conf\nFoo 1\nUser a\n", files: map[string]string{"i.conf": "IgnoreUnknown Foo\n"}},
 	{name: "canonical-no", hosts: []string{"a"}, config: "CanonicalizeHostname no\nUser a\n"},

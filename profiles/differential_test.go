@@ -171,6 +171,10 @@ func (o oracle) expand(key string, names []string) (out []string) {
 		if strings.EqualFold(n, "none") || strings.HasSuffix(n, "/id_dsa") && n[0] == '~' || strings.HasSuffix(n, "/id_xmss") && n[0] == '~' {
 			continue
 		}
+		if rest, ok := strings.CutPrefix(n, "~/"); ok && !strings.ContainsAny(rest, "%$") && !strings.HasPrefix(rest, "/") {
+			out = append(out, strings.TrimSuffix(o.env.Home, "/")+"/"+rest)
+			continue
+		}
 		m, err := o.dump("-o", `ControlPath="`+n+`"`)
 		if err != nil {
 			out = append(out, key+": ssh cannot expand it")

@@ -122,6 +122,17 @@ var keywords = map[string]keyword{
 	"visualhostkey":                   flag,
 }
 
+// otherKeywords are OpenSSH's too, of any version: IgnoreUnknown does not silence them where they are known.
+var otherKeywords = strings.Fields(`afstokenpassing bindinterface canonicaldomains canonicalizefallbacklocal canonicalizemaxdots
+	canonicalizepermittedcnames casignaturealgorithms channeltimeout cipher clearallforwardings compressionlevel controlpersist
+	dsaauthentication enableescapecommandline escapechar fallbacktorsh forkafterauthentication forwardx11timeout globalknownhostsfile2
+	gssapiclientidentity gssapikexalgorithms gssapikeyexchange gssapirenewalforcesrekey gssapiserveridentity gssapitrustdns
+	hostbasedacceptedalgorithms hostbasedkeytypes identityfile2 ipqos kbdinteractivedevices keepalive kerberosauthentication
+	kerberostgtpassing localcommand logverbose obscurekeystroketiming permitremoteopen pkcs11provider protocol pubkeyacceptedkeytypes
+	refuseconnection rekeylimit requiredrsasize rhostsauthentication rhostsrsaauthentication rsaauthentication securitykeyprovider
+	sessiontype skeyauthentication smartcarddevice stdinnull streamlocalbindmask syslogfacility tag tisauthentication tunnel tunneldevice
+	useprivilegedport userknownhostsfile2 useroaming usersh versionaddendum warnweakcrypto xauthlocation`)
+
 var (
 	timeShape = regexp.MustCompile(`^([0-9]{1,6}[sSmMhHdDwW])*([0-9]{1,6})?$`)
 	intShape  = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`)
@@ -155,7 +166,7 @@ func unproven(l *sshLine, ignored string) string {
 	}
 	k := keywords[l.key]
 	if k.kind == kindUnproven {
-		if ignored != "" && matchList(l.key, strings.ToLower(ignored)) && !l.quoted {
+		if !slices.Contains(otherKeywords, l.key) && matchList(l.key, strings.ToLower(ignored)) && !l.quoted {
 			return ""
 		}
 		return "the keyword " + quoteName(l.key)
