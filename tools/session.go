@@ -89,6 +89,7 @@ type output struct {
 	Stdout, Stderr []byte
 	Exit           int
 	Form           allowlist.Form
+	Noise          bool // the login shell printed text first; it was taken off
 }
 
 // exec runs one form on an entry, with the values of its slots, and returns what
@@ -119,7 +120,7 @@ func (s *Session) exec(ctx context.Context, e *entry, id string, values ...strin
 	}
 	r, err := s.Pool.Run(ctx, host, c)
 	s.record(e, c, r)
-	out := output{r.Stdout, r.Stderr, r.Exit, c.Form()}
+	out := output{r.Stdout, r.Stderr, r.Exit, c.Form(), r.Noise}
 	switch {
 	case err != nil:
 		if cause := context.Cause(ctx); cause != nil && ctx.Err() != nil {

@@ -1,0 +1,96 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// How a step of a check-up ended.
+const (
+	OK   = "ok"
+	Warn = "warn"
+	Fail = "fail"
+)
+
+// A Step is one thing that was looked at, and what to do about it.
+type Step struct {
+	Name    string `json:"name"`
+	Status  string `json:"status"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+// A Checkup is one host of a profile. Refused says why ssh_config gives no
+// answer for it; then nothing else is known.
+type Checkup struct {
+	Name          string        `json:"name"`
+	Role          string        `json:"role"`
+	Node          string        `json:"node,omitempty"`
+	Refused       string        `json:"refused,omitempty"`
+	HostName      string        `json:"hostname,omitempty"`
+	User          string        `json:"user,omitempty"`
+	Port          int           `json:"port,omitempty"`
+	ProxyJump     []string      `json:"proxy_jump"`
+	IdentityFiles []string      `json:"identity_files"`
+	Resolver      string        `json:"resolver,omitempty"`
+	Level         string        `json:"level,omitempty"`
+	FormsWorking  int           `json:"forms_working"`
+	FormsTotal    int           `json:"forms_total"`
+	Steps         []Step        `json:"steps"`
+	Missing       []MissingForm `json:"missing"`
+}
+
+// Add records a step, cleaned.
+func (c *Checkup) Add(name, status, message, hint string) {
+	c.Steps = append(c.Steps, Step{Name: name, Status: status, Message: Clean(message), Hint: Clean(hint)})
+}
+
+// OK reports whether no step failed.
+func (c *Checkup) OK() bool {
+	for _, s := range c.Steps {
+		if s.Status == Fail {
+			return false
+		}
+	}
+	return true
+}
+
+// Doctor is what `pvelens doctor` found.
+type Doctor struct {
+	Answer
+	Nodes []Checkup `json:"nodes"`
+}
+
+// Tables shows the check-ups to people, a table a host.
+func (d *Doctor) Tables() []Table {
+	out := []Table{}
+	for _, c := range d.Nodes {
+		title := c.Name
+		if c.Node != "" && c.Node != c.Name {
+			title += " (node " + c.Node + ")"
+		}
+		t := Table{Title: title, Columns: []string{"step", "", "what"}}
+		for _, s := range c.Steps {
+			what := s.Message
+			if s.Hint != "" {
+				what += " → " + s.Hint
+			}
+			t.Rows = append(t.Rows, []string{s.Name, s.Status, what})
+		}
+		if len(c.ProxyJump) > 0 {
+			t.Rows = append(t.Rows, []string{"jump", OK, strings.Join(c.ProxyJump, ", ")})
+		}
+		if c.FormsTotal > 0 {
+			status := OK
+			if len(c.Missing) > 0 {
+				status = Warn
+			}
+			t.Rows = append(t.Rows, []string{"forms", status, fmt.Sprintf("%d of %d work", c.FormsWorking, c.FormsTotal)})
+		}
+		for _, m := range c.Missing {
+			t.Rows = append(t.Rows, []string{"", "", fmt.Sprintf("%s: needs %s; gives: %s", m.Form, m.Needs, m.Gives)})
+		}
+		out = append(out, t)
+	}
+	return out
+}
