@@ -237,12 +237,12 @@ func (o *options) identity(t *Target, d destination, env Env) error {
 	} else if l := o.set["port"]; l != nil {
 		t.Port, _ = parsePort(l.args[0])
 	}
-	for key, to := range map[string]*string{"hostkeyalias": &t.HostKeyAlias, "bindaddress": &t.BindAddress} {
-		if *to = o.value(key); strings.ContainsAny(*to, "%$") {
-			return &unprovenError{o.set[key].at(), "a token"}
+	t.HostKeyAlias, t.BindAddress = strings.ToLower(o.value("hostkeyalias")), o.value("bindaddress")
+	for _, key := range []string{"hostkeyalias", "bindaddress"} {
+		if strings.ContainsAny(o.value(key), "%$") {
+			return &unprovenError{o.set[key].at(), "a token in " + key}
 		}
 	}
-	t.HostKeyAlias = strings.ToLower(t.HostKeyAlias)
 	return nil
 }
 
@@ -354,15 +354,24 @@ func (o *options) numbers(t *Target) error {
 	if v := o.value("addressfamily"); v != "" {
 		t.AddressFamily = strings.ToLower(v)
 	}
-	for key, to := range map[string]*time.Duration{"connecttimeout": &t.ConnectTimeout, "serveraliveinterval": &t.ServerAliveInterval} {
-		if l := o.set[key]; l != nil {
-			var ok bool
-			if *to, ok = parseTime(l.args[0]); !ok {
-				return &unprovenError{l.at(), "the time"}
-			}
-		}
+	var err error
+	if t.ConnectTimeout, err = o.time("connecttimeout"); err != nil {
+		return err
 	}
-	return nil
+	t.ServerAliveInterval, err = o.time("serveraliveinterval")
+	return err
+}
+
+func (o *options) time(key string) (time.Duration, error) {
+	l := o.set[key]
+	if l == nil {
+		return 0, nil
+	}
+	d, ok := parseTime(l.args[0])
+	if !ok {
+		return 0, &unprovenError{l.at(), "the time"}
+	}
+	return d, nil
 }
 
 // parseTime is OpenSSH's convtime: 90, 15s, 1m30s, 2h, 1d, 1w.

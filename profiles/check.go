@@ -1,6 +1,7 @@
 package profiles
 
 import (
+	"maps"
 	"math"
 	"net/netip"
 	"path/filepath"
@@ -167,7 +168,8 @@ func (c *checker) thresholds(in map[string]rawLimits) map[string]Limits {
 		return nil
 	}
 	out := make(map[string]Limits, len(in))
-	for code, limits := range in {
+	for _, code := range slices.Sorted(maps.Keys(in)) {
+		limits := in[code]
 		key := "thresholds\x00" + code
 		if !isCode(code) {
 			c.fail(key, "a finding's code is upper case, such as STORAGE_FULL")

@@ -304,13 +304,17 @@ func TestSameAsSSH(t *testing.T) {
 	for _, c := range slices.Concat(corpus(t), ownCases) {
 		t.Run(c.name, func(t *testing.T) {
 			env, config := c.lay(t)
+			defer func() {
+				if _, err := os.Stat(filepath.Join(env.Getenv("HOME"), "evil")); err == nil {
+					t.Error("a program of the configuration was started")
+				}
+			}()
 			for _, host := range c.hosts {
 				for _, kind := range []string{"builtin", "openssh", "auto"} {
 					d, err := parseDestination(host)
 					got, rerr := NewResolver(env).Resolve(context.Background(), c.profile(config, kind), host)
 					if rerr != nil {
 						var e *Error
-						t.Logf("REFUSED %s %s %v", kind, host, rerr)
 						if !errors.As(rerr, &e) || e.Message == "" {
 							t.Errorf("%s %s: %v is no *Error", kind, host, rerr)
 						}

@@ -23,6 +23,7 @@ const (
 	kindPort    // 1..65535
 	kindInt     // 0..999999999
 	kindTime    // 90, 1m30s, none
+	kindPersist // yes, no or a time
 	kindAlgos   // a comma list of names
 	kindCommand // the raw rest of the line
 	kindJump    // the raw rest of the line, without a comment
@@ -38,7 +39,7 @@ type keyword struct {
 }
 
 var (
-	flag      = keyword{kindWord, []string{"yes", "no", "true", "false"}}
+	yesNo     = keyword{kindWord, []string{"yes", "no", "true", "false"}}
 	plainWord = keyword{kind: kindString}
 )
 
@@ -62,7 +63,7 @@ var keywords = map[string]keyword{
 	"certificatefile":          {kind: kindGather},
 	"userknownhostsfile":       {kind: kindPaths},
 	"globalknownhostsfile":     {kind: kindPaths},
-	"identitiesonly":           flag,
+	"identitiesonly":           yesNo,
 	"connecttimeout":           {kind: kindTime},
 	"serveraliveinterval":      {kind: kindTime},
 	"serveralivecountmax":      {kind: kindInt},
@@ -78,57 +79,60 @@ var keywords = map[string]keyword{
 
 	"stricthostkeychecking":            {kindWord, []string{"yes", "no", "ask", "off", "true", "false", "accept-new"}},
 	"verifyhostkeydns":                 {kindWord, []string{"yes", "no", "ask", "true", "false"}},
-	"nohostauthenticationforlocalhost": flag,
-	"pubkeyauthentication":             flag,
+	"nohostauthenticationforlocalhost": yesNo,
+	"pubkeyauthentication":             yesNo,
 	"preferredauthentications":         plainWord,
-	"proxyusefdpass":                   flag,
-	"batchmode":                        flag,
+	"proxyusefdpass":                   yesNo,
+	"batchmode":                        yesNo,
 	"canonicalizehostname":             {kindWord, []string{"no", "false"}},
 
 	"bindinterface": {kind: kindRefuse},
 	"remotecommand": {kind: kindRefuse},
 
 	"addkeystoagent":                  {kindWord, []string{"yes", "no", "ask", "confirm", "true", "false"}},
-	"challengeresponseauthentication": flag,
-	"checkhostip":                     flag,
+	"challengeresponseauthentication": yesNo,
+	"checkhostip":                     yesNo,
 	"compression":                     {kindWord, []string{"yes", "no"}},
 	"connectionattempts":              {kind: kindInt},
 	"controlmaster":                   {kindWord, []string{"yes", "no", "ask", "auto", "autoask", "true", "false"}},
-	"enablesshkeysign":                flag,
-	"exitonforwardfailure":            flag,
+	"clearallforwardings":             yesNo,
+	"controlpersist":                  {kind: kindPersist},
+	"localcommand":                    {kind: kindCommand},
+	"enablesshkeysign":                yesNo,
+	"exitonforwardfailure":            yesNo,
 	"fingerprinthash":                 {kindWord, []string{"md5", "sha256"}},
-	"forwardagent":                    flag,
-	"forwardx11":                      flag,
-	"forwardx11trusted":               flag,
-	"gatewayports":                    flag,
-	"gssapiauthentication":            flag,
-	"gssapidelegatecredentials":       flag,
-	"hashknownhosts":                  flag,
-	"hostbasedauthentication":         flag,
-	"kbdinteractiveauthentication":    flag,
+	"forwardagent":                    yesNo,
+	"forwardx11":                      yesNo,
+	"forwardx11trusted":               yesNo,
+	"gatewayports":                    yesNo,
+	"gssapiauthentication":            yesNo,
+	"gssapidelegatecredentials":       yesNo,
+	"hashknownhosts":                  yesNo,
+	"hostbasedauthentication":         yesNo,
+	"kbdinteractiveauthentication":    yesNo,
 	"dynamicforward":                  {kind: kindForward},
 	"localforward":                    {kind: kindForward},
 	"remoteforward":                   {kind: kindForward},
 	"loglevel":                        {kindWord, []string{"quiet", "fatal", "error", "info", "verbose", "debug", "debug1", "debug2", "debug3"}},
 	"numberofpasswordprompts":         {kind: kindInt},
-	"passwordauthentication":          flag,
-	"permitlocalcommand":              flag,
+	"passwordauthentication":          yesNo,
+	"permitlocalcommand":              yesNo,
 	"requesttty":                      {kindWord, []string{"yes", "no", "force", "auto", "true", "false"}},
 	"sendenv":                         {kind: kindNames},
 	"setenv":                          {kind: kindSetEnv},
-	"streamlocalbindunlink":           flag,
-	"tcpkeepalive":                    flag,
+	"streamlocalbindunlink":           yesNo,
+	"tcpkeepalive":                    yesNo,
 	"updatehostkeys":                  {kindWord, []string{"yes", "no", "ask", "true", "false"}},
-	"visualhostkey":                   flag,
+	"visualhostkey":                   yesNo,
 }
 
 // otherKeywords are OpenSSH's too, of any version: IgnoreUnknown does not silence them where they are known.
 var otherKeywords = strings.Fields(`afstokenpassing bindinterface canonicaldomains canonicalizefallbacklocal canonicalizemaxdots
-	canonicalizepermittedcnames casignaturealgorithms channeltimeout cipher clearallforwardings compressionlevel controlpersist
+	canonicalizepermittedcnames casignaturealgorithms channeltimeout cipher compressionlevel controlpersist
 	dsaauthentication enableescapecommandline escapechar fallbacktorsh forkafterauthentication forwardx11timeout globalknownhostsfile2
 	gssapiclientidentity gssapikexalgorithms gssapikeyexchange gssapirenewalforcesrekey gssapiserveridentity gssapitrustdns
 	hostbasedacceptedalgorithms hostbasedkeytypes identityfile2 ipqos kbdinteractivedevices keepalive kerberosauthentication
-	kerberostgtpassing localcommand logverbose obscurekeystroketiming permitremoteopen pkcs11provider protocol pubkeyacceptedkeytypes
+	kerberostgtpassing logverbose obscurekeystroketiming permitremoteopen pkcs11provider protocol pubkeyacceptedkeytypes
 	refuseconnection rekeylimit requiredrsasize rhostsauthentication rhostsrsaauthentication rsaauthentication securitykeyprovider
 	sessiontype skeyauthentication smartcarddevice stdinnull streamlocalbindmask syslogfacility tag tisauthentication tunnel tunneldevice
 	useprivilegedport userknownhostsfile2 useroaming usersh versionaddendum warnweakcrypto xauthlocation`)
@@ -249,6 +253,8 @@ func unprovenValue(l *sshLine, k keyword) string {
 		ok = intShape.MatchString(v) && !(l.key == "connectionattempts" && v == "0")
 	case kindTime:
 		ok = v == "none" || v != "" && timeShape.MatchString(v)
+	case kindPersist:
+		ok = slices.Contains(yesNo.words, v) || timeShape.MatchString(v)
 	case kindAlgos:
 		ok = algoShape.MatchString(v) && !slices.ContainsFunc(strings.Split(v, ","), func(name string) bool {
 			return !slices.Contains(provenAlgos[l.key], name)

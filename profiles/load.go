@@ -166,8 +166,8 @@ func parse(path string, data []byte) (*Config, error) {
 		return nil, err
 	}
 	cfg := &Config{Path: path, Profiles: map[string]*Profile{}}
-	for name, rp := range raw.Profiles {
-		p, err := doc.profile(name, rp)
+	for _, name := range slices.Sorted(maps.Keys(raw.Profiles)) {
+		p, err := doc.profile(name, raw.Profiles[name])
 		if err != nil {
 			return nil, err
 		}

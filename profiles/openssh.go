@@ -266,16 +266,23 @@ func (a *answer) numbers(t *Target) error {
 		return configError("", "%s: ssh reads no ServerAliveCountMax", a.where("serveralivecountmax"))
 	}
 	t.ServerAliveCountMax = count
-	for key, to := range map[string]*time.Duration{"connecttimeout": &t.ConnectTimeout, "serveraliveinterval": &t.ServerAliveInterval} {
-		if v := a.value(key); v != "none" {
-			seconds, err := strconv.ParseUint(v, 10, 31)
-			if err != nil {
-				return configError("", "%s: ssh reads no time for %s", a.where(key), key)
-			}
-			*to = time.Duration(seconds) * time.Second
-		}
+	if t.ConnectTimeout, err = a.time("connecttimeout"); err != nil {
+		return err
 	}
-	return nil
+	t.ServerAliveInterval, err = a.time("serveraliveinterval")
+	return err
+}
+
+func (a *answer) time(key string) (time.Duration, error) {
+	v := a.value(key)
+	if v == "none" {
+		return 0, nil
+	}
+	seconds, err := strconv.ParseUint(v, 10, 31)
+	if err != nil {
+		return 0, configError("", "%s: ssh reads no time for %s", a.where(key), key)
+	}
+	return time.Duration(seconds) * time.Second, nil
 }
 
 // algorithms keeps a list only where it differs from what ssh does without any configuration: nil is our own, stricter.
