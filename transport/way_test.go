@@ -87,11 +87,17 @@ func TestJumpFailures(t *testing.T) {
 	}
 }
 
-// TestMain lets the test program be a ProxyCommand, or a second writer of the
-// audit log.
+// TestMain lets the test program be a ProxyCommand, a second writer of the audit
+// log, or a client whose memory is measured.
 func TestMain(m *testing.M) {
 	if path := os.Getenv("TEST_AUDIT"); path != "" {
 		if err := writeAudit(path, os.Getenv("TEST_AUDIT_LINES")); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
+	if addr := os.Getenv("TEST_IDLE"); addr != "" {
+		if err := idle(addr, os.Getenv("TEST_IDLE_KEY")); err != nil {
 			log.Fatal(err)
 		}
 		return
