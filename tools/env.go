@@ -66,6 +66,7 @@ type entry struct {
 	serves   bool   // it served its cluster's inventory last time
 	sudoAll  bool   // become = sudo: the user is not in www-data
 	busyTill map[string]time.Time
+	heard    map[string]agentAnswer // what agents said, by question
 }
 
 func (e *entry) learned() (node, cluster string, serves bool) {
