@@ -96,30 +96,36 @@ func (j Judge) Find(code string, severity Severity, subject, message string, evi
 // becomes the first evidence under the name given.
 func (j Judge) Measure(code, subject, message, name string, value float64, evidence ...Evidence) *Finding {
 	r := RuleOf(code)
-	info, warning, critical, from := r.Info, r.Warning, r.Critical, "default"
-	if l, ok := j.Limits[code]; ok {
-		if l.Warning != nil {
-			warning, from = *l.Warning, "profile"
-		}
-		if l.Critical != nil {
-			critical, from = *l.Critical, "profile"
-		}
-	}
-	for _, level := range []struct {
-		severity Severity
-		limit    float64
-	}{{Critical, critical}, {Warning, warning}, {Info, info}} {
+	for _, level := range j.levels(r) {
 		if level.limit == 0 || !passes(r.Compare, value, level.limit) {
 			continue
 		}
 		evidence = append([]Evidence{{Name: name, Value: Number(value), Unit: r.Unit}}, evidence...)
 		f := j.Find(code, level.severity, subject, message, evidence...)
 		if f != nil {
-			f.Threshold = fmt.Sprintf("%s %s %s (%s)", r.Compare, Number(level.limit), r.Unit, from)
+			f.Threshold = fmt.Sprintf("%s %s %s (%s)", r.Compare, Number(level.limit), r.Unit, level.from)
 		}
 		return f
 	}
 	return nil
+}
+
+// A level is a limit, what passing it means, and where it comes from.
+type level struct {
+	severity Severity
+	limit    float64
+	from     string
+}
+
+// levels are a rule's limits, the worst first, with the profile's in their place.
+func (j Judge) levels(r Rule) []level {
+	out := []level{{Critical, r.Critical, "default"}, {Warning, r.Warning, "default"}, {Info, r.Info, "default"}}
+	for i, own := range []*float64{j.Limits[r.Code].Critical, j.Limits[r.Code].Warning} {
+		if own != nil {
+			out[i].limit, out[i].from = *own, "profile"
+		}
+	}
+	return out
 }
 
 func passes(compare string, value, limit float64) bool {
