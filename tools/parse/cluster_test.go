@@ -207,8 +207,10 @@ func TestIPAM(t *testing.T) {
 	if diff := cmp.Diff(want, got, addresses); diff != "" || err != nil || len(notes) != 2 {
 		t.Errorf("%v, notes %v (-want +got)\n%s", err, notes, diff)
 	}
-	if got, _, err := IPAM(nil); got != nil || err != nil {
-		t.Errorf("no file: %v, %v", got, err)
+	for _, in := range [][]byte{nil, file("")} {
+		if got, _, err := IPAM(in); got != nil || err != nil {
+			t.Errorf("no file: %v, %v", got, err)
+		}
 	}
 	if got, _, err := IPAM(file("{}")); got == nil || err != nil {
 		t.Errorf("nothing given out: %v, %v", got, err)
@@ -230,8 +232,10 @@ func TestReplicationStates(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil || len(notes) != 3 {
 		t.Errorf("%v, notes %v (-want +got)\n%s", err, notes, diff)
 	}
-	if got, _, err := ReplicationStates(nil); got != nil || err != nil {
-		t.Errorf("never ran: %v, %v", got, err)
+	for _, in := range [][]byte{nil, file("\n")} {
+		if got, _, err := ReplicationStates(in); got != nil || err != nil {
+			t.Errorf("never ran: %v, %v", got, err)
+		}
 	}
 	_, _, err = ReplicationStates(file("{"))
 	checkError(t, err, "/var/lib/pve-manager/pve-replication-state.json: line 1: want whole JSON")

@@ -49,10 +49,10 @@ func StorageReasons(out []byte) ([]StorageReason, []Note, error) {
 	return reasons, notes, nil
 }
 
-// journalLine reads one entry; the journal's own remarks, as "-- Boot …", have
-// no text.
+// journalLine reads one entry; the journal's own remarks, as "-- Boot …", and
+// the further lines of a long message, which are indented, have no text.
 func journalLine(line string) (StorageReason, bool) {
-	if strings.HasPrefix(line, "-- ") {
+	if strings.HasPrefix(line, "-- ") || line[0] == ' ' || line[0] == '\t' {
 		return StorageReason{}, true
 	}
 	f, rest := cutFields(line, 3)

@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -37,8 +38,8 @@ func ReplicationStates(out []byte) ([]ReplicationState, []Note, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("replication: %w", err)
 	}
-	raw, ok := files[replicationStatePath]
-	if !ok {
+	raw := bytes.TrimSpace(files[replicationStatePath])
+	if len(raw) == 0 {
 		return nil, nil, nil
 	}
 	var guests map[string]map[string]json.RawMessage

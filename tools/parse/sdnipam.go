@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -35,8 +36,8 @@ func IPAM(out []byte) ([]IPAMEntry, []Note, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("sdn ipam: %w", err)
 	}
-	raw, ok := files[ipamPath]
-	if !ok {
+	raw := bytes.TrimSpace(files[ipamPath])
+	if len(raw) == 0 {
 		return nil, nil, nil
 	}
 	var in struct {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -159,6 +160,8 @@ func TestParseRRDFamilies(t *testing.T) {
 		{"new then old: the newest wins", new9 + old, "new", []string{}},
 		{"a later minor version with one more field", new9 + late9 + old, "later", []string{}},
 		{"same time: the richer wins", strings.Replace(new9, ":200:", ":100:", 1) + old, "new", []string{}},
+		{"a line without a time never replaces one", old + strings.Replace(new9, ":200:", ":U:", 1), "old", []string{}},
+		{"a line with a time replaces one without", strings.Replace(new9, ":200:", ":U:", 1) + old, "old", []string{}},
 		{"unknown family", "pve-vm-10.0/7:a:b\npve3-vm/8:1\n", "", []string{"pve-vm-10.0", "pve3-vm"}},
 		{"too few fields", "pve-vm-9.0/7:1:x:running\n", "", []string{"pve-vm-9.0"}},
 		{"object that is no number", strings.Replace(old, "/7", "/x", 1), "", []string{"pve2.3-vm"}},
@@ -229,4 +232,44 @@ func FuzzRRD(f *testing.F) {
 			t.Error("families are not sorted")
 		}
 	})
+}
+
+func BenchmarkParseState(b *testing.B) {
+	var vmlist, rrd strings.Builder
+	for id := 100; id < 1100; id++ {
+		vmid := strconv.Itoa(id)
+		vmlist.WriteString(`,"` + vmid + `":{"node":"pve1","type":"lxc","version":1}`)
+		rrd.WriteString("pve-vm-9.0/" + vmid + ":2221:web-proxy:running:0:1795970999:2:0:536870912:425984:8350298112:2109440:188204:1312:0:0:U:0.52:0.10:0.52:0.10:0.52:0.10\n")
+	}
+	out := []byte(stateText(`{"nodename":"pve1","version":1}`, `{"version":1,"ids":{`+vmlist.String()[1:]+`}}`, rrd.String()))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := ParseState(out); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// While a cluster is upgraded, nodes and storages have lines of two families
+// as well.
+func TestParseRRDNewestNodeAndStorage(t *testing.T) {
+	oldNode := "pve2-node/a:1:c:100:0.5:8:0.1:0.1:1:2:3:4:5:6:7:8\n"
+	newNode := "pve-node-9.0/a:1:c:200:0.6:8:0.1:0.1:1:2:3:4:5:6:7:8:9:10:1:2:3:4:5\n"
+	oldStorage, newStorage := "pve2-storage/a/s:100:10:1\n", "pve-storage-9.0/a/s:200:10:2:7\n"
+	for _, in := range []string{oldNode + newNode + oldStorage + newStorage, newNode + oldNode + newStorage + oldStorage} {
+		r, err := parseRRD([]byte(in))
+		if err != nil || len(r.UnknownFamilies) != 0 {
+			t.Fatal(err, r.UnknownFamilies)
+		}
+		if n := r.Nodes["a"]; *n.Load1 != 0.6 || *n.ARCSize != 10 || *n.PressureMemFull != 5 {
+			t.Errorf("node %+v", n)
+		}
+		if len(r.Storages) != 1 || *r.Storages[0].Used != 2 {
+			t.Errorf("storages %+v", r.Storages)
+		}
+	}
+	r, err := parseRRD([]byte("pve2-storage/a:1:2:3\npve2-storage/a/:1:2:3\npve2-storage//s:1:2:3\npve2-storage/a/s:1:2\n"))
+	if err != nil || len(r.Storages) != 0 || !slices.Equal(r.UnknownFamilies, []string{"pve2-storage"}) {
+		t.Errorf("storages without a name or a field: %+v, %v", r, err)
+	}
 }

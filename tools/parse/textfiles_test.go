@@ -173,8 +173,10 @@ func TestUpdatesShapes(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil || len(notes) != 2 {
 		t.Errorf("%v, notes %v (-want +got)\n%s", err, notes, diff)
 	}
-	if got, _, err := Updates(nil); got != nil || err != nil {
-		t.Errorf("no list yet: %v, %v", got, err)
+	for _, in := range [][]byte{nil, file("\n")} {
+		if got, _, err := Updates(in); got != nil || err != nil {
+			t.Errorf("no list yet: %v, %v", got, err)
+		}
 	}
 	if got, _, err := Updates(file("[]\n")); got == nil || len(got) != 0 || err != nil {
 		t.Errorf("nothing waits: %v, %v", got, err)
@@ -276,7 +278,7 @@ func TestClock(t *testing.T) {
 func TestStorageReasons(t *testing.T) {
 	got, notes, err := StorageReasons([]byte("1795970980.1 pve1 pvestatd[1234]: storage 'nas-nfs' is not online\n" +
 		"1795970985.1 pve1 pvestatd[1234]: unable to activate storage 'usb' - directory is expected to be a mount point but is not mounted: '/mnt/usb'\n" +
-		"1795970990.1 pve1 pvestatd[1234]: storage 'nas-nfs' is not online\n-- Boot 0123 --\n" +
+		"1795970990.1 pve1 pvestatd[1234]: storage 'nas-nfs' is not online\n   and a second line of it\n-- Boot 0123 --\n" +
 		"1795970991.1 pve1 pvestatd[1234]: pbs-main: error fetching datastores - 500 Can't connect to pbs.home.arpa:8007\n" +
 		"1795970992.1 pve1 pvestatd[1234]: status update time (12.345 seconds)\nnonsense\n"))
 	want := []StorageReason{
@@ -285,7 +287,7 @@ func TestStorageReasons(t *testing.T) {
 		{Storage: "nas-nfs", Text: "storage 'nas-nfs' is not online", Time: 1795970990, Count: 2},
 		{Storage: "usb", Text: "unable to activate storage 'usb' - directory is expected to be a mount point but is not mounted: '/mnt/usb'", Time: 1795970985, Count: 1},
 	}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil || len(notes) != 1 || notes[0].Line != 7 {
+	if diff := cmp.Diff(want, got); diff != "" || err != nil || len(notes) != 1 || notes[0].Line != 8 {
 		t.Errorf("%v, %v (-want +got)\n%s", err, notes, diff)
 	}
 	if got, _, err := StorageReasons(nil); got == nil || err != nil {

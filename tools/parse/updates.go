@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -34,8 +35,8 @@ func Updates(out []byte) ([]Update, []Note, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("updates: %w", err)
 	}
-	raw, ok := files[pkgupdatesPath]
-	if !ok {
+	raw := bytes.TrimSpace(files[pkgupdatesPath])
+	if len(raw) == 0 {
 		return nil, nil, nil
 	}
 	var entries []json.RawMessage
