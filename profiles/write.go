@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // WriteFirst writes a first profiles.toml that holds p: mode 0600, its directory 0700 if it is new. It never overwrites
@@ -93,29 +94,58 @@ func firstText(p *Profile) string {
 	}
 	fmt.Fprintf(&b, "%s # hosts that run Docker and are reached directly\n", hosts)
 	fmt.Fprintf(&b, "ssh_user = %s # without this line: whatever ssh itself would use\n", quoteTOML(user))
-	if len(p.PermittedNetworks) > 0 {
-		nets := make([]string, len(p.PermittedNetworks))
-		for i, n := range p.PermittedNetworks {
-			nets[i] = n.String()
+	b.WriteString("\n# Everything below is optional; a line that begins with # shows the default or an example.\n")
+	for _, o := range p.optional() {
+		mark, value := "", o.value
+		if value == "" {
+			mark, value = "# ", o.preset
 		}
-		fmt.Fprintf(&b, "permitted_networks = %s\n", listTOML(nets))
+		fmt.Fprintf(&b, "%s%s = %s # %s\n", mark, o.key, value, o.why)
 	}
-	b.WriteString(optionalText)
 	return b.String()
 }
 
-const optionalText = `
-# Everything below is optional; these are the defaults.
-# ssh_config = "~/.ssh/config"    # without this line: OpenSSH's own user and system files
-# resolver = "auto"               # auto, builtin (starts no program) or openssh (asks ssh -G)
-# allow_local_commands = false    # ProxyCommand, KnownHostsCommand and Match exec
-# transport = "ssh"               # or controlmaster: use a master connection that ssh has open
-# become = "none"                 # none, sudo or gate: how a user who is not root gets root's read rights
-# permitted_networks = ["10.0.0.0/24"]    # only addresses in these are ever checked
-# connect_timeout = "5s"
-# deadline = "20s"                # for one question, all nodes together
-# ignore = ["GUEST_AGENT_OFF", "SNAPSHOT_OLD:101"]
-`
+// optional are the settings that a first file shows; value "" is not set.
+func (p *Profile) optional() []struct{ key, value, preset, why string } {
+	word := func(v, preset string) string {
+		if v == "" || v == preset {
+			return ""
+		}
+		return quoteTOML(v)
+	}
+	length := func(d, preset time.Duration) string {
+		if d == 0 || d == preset {
+			return ""
+		}
+		return quoteTOML(d.String())
+	}
+	allow, nets := "", ""
+	if p.AllowLocalCommands {
+		allow = "true"
+	}
+	if len(p.PermittedNetworks) > 0 {
+		var list []string
+		for _, n := range p.PermittedNetworks {
+			list = append(list, n.String())
+		}
+		nets = listTOML(list)
+	}
+	ignore := ""
+	if len(p.Ignore) > 0 {
+		ignore = listTOML(p.Ignore)
+	}
+	return []struct{ key, value, preset, why string }{
+		{"ssh_config", word(p.SSHConfig, ""), `"~/.ssh/config"`, "without this line: OpenSSH's own user and system files"},
+		{"resolver", word(p.Resolver, "auto"), `"auto"`, "auto, builtin (starts no program) or openssh (asks ssh -G)"},
+		{"allow_local_commands", allow, "false", "ProxyCommand, KnownHostsCommand and Match exec"},
+		{"transport", word(p.Transport, "ssh"), `"ssh"`, "or controlmaster: use a master connection that ssh has open"},
+		{"become", word(p.Become, "none"), `"none"`, "none, sudo or gate: how a user who is not root gets root's read rights"},
+		{"permitted_networks", nets, `["10.0.0.0/24"]`, "only addresses in these are ever checked"},
+		{"connect_timeout", length(p.ConnectTimeout, defaultConnectTimeout), `"5s"`, "for one connection"},
+		{"deadline", length(p.Deadline, defaultDeadline), `"20s"`, "for one question, all nodes together"},
+		{"ignore", ignore, `["GUEST_AGENT_OFF", "SNAPSHOT_OLD:101"]`, "findings that are known and accepted"},
+	}
+}
 
 func listTOML(in []string) string {
 	quoted := make([]string, len(in))
