@@ -151,7 +151,10 @@ func (o oracle) dump(options ...string) (map[string][]string, error) {
 	if o.d.port != 0 {
 		args = append(args, "-p", strconv.Itoa(o.d.port))
 	}
-	cmd := exec.Command(o.ssh, append(args, "-F", o.conf, "--", o.d.host)...)
+	if o.conf != "" {
+		args = append(args, "-F", o.conf)
+	}
+	cmd := exec.Command(o.ssh, append(args, "--", o.d.host)...)
 	for _, name := range sshEnvironment {
 		if v := o.env.Getenv(name); v != "" {
 			cmd.Env = append(cmd.Env, name+"="+v)

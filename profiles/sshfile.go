@@ -283,6 +283,8 @@ func (r *reader) expandInclude(arg string, user bool) (paths []string, unknown, 
 		}
 	}
 	switch {
+	case strings.HasPrefix(arg, "~") && !user:
+		return paths, unknown, "~ in an Include of the system's files"
 	case strings.HasPrefix(arg, "~/"):
 		arg = filepath.Join(r.env.includeHome(), arg[2:])
 	case strings.HasPrefix(arg, "~"):
