@@ -72,8 +72,8 @@ func TestQuorumDeviceWords(t *testing.T) {
 		_, _, err := ParseQuorum([]byte(in))
 		checkError(t, err, "quorum: want a line Quorate: Yes or No")
 	}
-	q, notes, err := ParseQuorum([]byte(head + "x y z\n1 1 pve1\n"))
-	if err != nil || len(q.Members) != 1 || len(notes) != 1 || notes[0].Line != 5 {
+	q, notes, err := ParseQuorum([]byte(head + "x y z\n1 1\n1 1 a b c\n1 1 pve1\n"))
+	if err != nil || len(q.Members) != 1 || len(notes) != 3 || notes[0].Line != 5 {
 		t.Errorf("broken row: %+v, %v, %v", q, notes, err)
 	}
 }
@@ -97,20 +97,20 @@ func TestCorosync(t *testing.T) {
 
 func TestCorosyncQDevice(t *testing.T) {
 	got, notes, err := ParseCorosync([]byte("}\nnodelist {\n  node {\n    name: a\n    nodeid: 1\n    ring0_addr: 10.0.0.1\n    ring1_addr: 10.1.0.1\n  }\n}\n" +
-		"quorum {\n  device {\n    }\n    model: net\n    net {\n      algorithm: ffsplit\n      host: 10.0.0.9\n    }\n    votes: 1\n  }\n  provider: corosync_votequorum\n  two_node: 1\n  wait_for_all: 0\n  expected_votes: x\n}\n" +
+		"quorum {\n  device {\n    }\n    model: net\n    net {\n      algorithm: ffsplit\n      host: 10.0.0.9\n    }\n    votes: 1\n  }\n  provider: corosync_votequorum\n  two_node: 1\n  wait_for_all: 0\n  last_man_standing: 1\n  auto_tie_breaker: 1\n  expected_votes: x\n}\n" +
 		"totem {\n  cluster_name: lab\n}\n}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := &Corosync{
-		ClusterName: "lab", Provider: "corosync_votequorum", TwoNode: new(true), WaitForAll: new(false),
+		ClusterName: "lab", Provider: "corosync_votequorum", TwoNode: new(true), WaitForAll: new(false), LastManStanding: new(true), AutoTieBreaker: new(true),
 		Nodes:   []CorosyncNode{{Name: "a", ID: new(int64(1)), Addresses: []string{"10.0.0.1", "10.1.0.1"}}},
 		QDevice: &CorosyncQDevice{Model: "net", Host: "10.0.0.9", Algorithm: "ffsplit", Votes: new(int64(1))},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if len(notes) != 1 || notes[0].Line != 23 {
+	if len(notes) != 1 || notes[0].Line != 25 {
 		t.Errorf("notes %v", notes)
 	}
 	if got, _, err := ParseCorosync(nil); got != nil || err != nil {

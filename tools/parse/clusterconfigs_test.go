@@ -115,6 +115,37 @@ func TestParseClusterConfigsOfOtherVersions(t *testing.T) {
 	}
 }
 
+func TestParseClusterConfigsOtherKeys(t *testing.T) {
+	c, err := ParseClusterConfigs([]byte(
+		in(storagePath, "btrfs: b\n\tmax-protected-backups -1\n\tblocksize 4k\n") +
+			in(jobsPath, "vzdump: j\n\texclude-path /tmp,/var\n\tremove 0\n\tnotes-template x\n\tfleecing enabled=x\n\tprotected\n") +
+			in(replicationPath, "local: odd\n\tcomment x\n") +
+			in(haResourcesPath, "vm: name\n\tgroup main\n\tcomment x\n") +
+			in(haGroupsPath, "group: g\n\tcomment x\nother: g\n") +
+			in(haRulesPath, "node-affinity: r\n\tdisable\n\tcomment x\n") +
+			in(dirMappingPath, "share\n\tmap node=a,path=/srv\n\tmap path=/x\n\tdescription x\n") +
+			in(pciMappingPath, "gpu\n\tmdev 1\n\tlive-migration-capable\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &ClusterConfigs{
+		Storages:        []StorageConfig{{ID: "b", Type: "btrfs", MaxProtected: new(int64(-1)), OtherKeys: []string{"blocksize"}}},
+		BackupJobs:      []BackupJob{{ID: "j", Enabled: true, ExcludePath: []string{"/tmp", "/var"}, Remove: new(false), Protected: true, OtherKeys: []string{"notes-template"}}},
+		ReplicationJobs: []ReplicationJob{{ID: "odd", Type: "local", OtherKeys: []string{"comment"}}},
+		HAResources:     []HAResource{{SID: "vm:name", Group: "main", OtherKeys: []string{"comment"}}},
+		HAGroups:        []HAGroup{{ID: "g", OtherKeys: []string{"comment"}}},
+		HARules:         []HARule{{ID: "r", Type: "node-affinity", Disabled: true, OtherKeys: []string{"comment"}}},
+		Mappings: []ResourceMapping{
+			{Kind: "directory", ID: "share", Entries: []MappingEntry{{Node: "a", Path: "/srv"}, {Path: "/x"}}, OtherKeys: []string{"description"}},
+			{Kind: "pci", ID: "gpu", Entries: []MappingEntry{}, MDev: true, LiveMigrate: true},
+		},
+		OtherSections: []string{"other: g"}, BadLines: []int{8, 23},
+	}
+	if diff := cmp.Diff(want, c); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 func TestParseClusterConfigsErrors(t *testing.T) {
 	tests := []struct{ name, in, err string }{
 		{"garbage", "grep: Permission denied\nx\n", "cluster configs: line 1 and 1 more: want /etc/pve/FILE.cfg:LINE"},

@@ -240,6 +240,31 @@ func TestLXCRawLines(t *testing.T) {
 	}
 }
 
+func TestLXCRawResets(t *testing.T) {
+	g, err := GuestConfigText("lxc", []byte("lxc.idmap: u 0 1 2\nlxc.idmap:\nlxc.mount.entry: /a b none\nlxc.mount.entry:\nlxc.mount.entry: /only\nlxc.idmap: u a b c\n"+
+		"lxc.cap.keep: x y\nlxc.cgroup.devices.deny: a\nlxc.apparmor.allow_nesting: 1\nlxc.net.2.link: c\nlxc.net.0.link: a\nlxc.net.1.link: b\nlxc.net.x.link: q\nlxc.net.1.flags: up\nlxc.net.0.ipv6.address:\nlxc.net.0.ipv4.address: nonsense\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := g.Current.Raw
+	if raw.IDMaps != nil || raw.Mounts != nil || len(raw.CapKeep) != 2 || len(raw.DevicesDeny) != 1 || len(raw.Lines) != 11 {
+		t.Errorf("%+v", raw)
+	}
+	links := ""
+	for _, n := range raw.NICs {
+		links += n.Link
+	}
+	if links != "abc" {
+		t.Errorf("links %q, want them by index", links)
+	}
+	if diff := cmp.Diff([]string{"lxc.net.x.link", "lxc.net.1.flags"}, g.Current.SetKeys); diff != "" {
+		t.Errorf("set keys (-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff([]int{5, 6, 16}, g.BadLines); diff != "" {
+		t.Errorf("bad lines (-want +got)\n%s", diff)
+	}
+}
+
 func TestLXCBackupFlags(t *testing.T) {
 	got := map[string]*bool{}
 	for _, d := range caseConfig(t, "lxc", "lxc-which-disks-are-backed-up").Current.Disks {
@@ -372,6 +397,22 @@ func TestGuestSettings(t *testing.T) {
 		{"broken values cost only themselves", "lxc", "cores: abc\nmemory: 5.5\nhostname: ok\nno colon\nonboot: 2\n: x\n", GuestSettings{Name: "ok"}, []int{1, 2, 4, 5, 6}},
 		{"keys without a value are set", "qemu", "description:\ncipassword:\nargs:\nnameserver:\n", GuestSettings{SetKeys: []string{"description", "cipassword", "args", "nameserver"}}, nil},
 		{"unknown keys by name", "qemu", "rng0: source=/dev/urandom\nfuture-key: 1\n", GuestSettings{OtherKeys: []string{"rng0", "future-key"}}, nil},
+		{"an empty drive without its media word", "qemu", "ide3: none\n", GuestSettings{Disks: []GuestDisk{{Key: "ide3", Bus: "ide", Index: 3, Kind: DiskCDROM}}}, nil},
+		{"cloud-init on a storage of directories", "qemu", "ide0: nas:cloudinit,media=cdrom\nide1: nas:9/vm-9-cloudinit.raw,media=cdrom\nide2: nas:iso/my-cloudinit.iso,media=cdrom\n", GuestSettings{Disks: []GuestDisk{
+			{Key: "ide0", Bus: "ide", Kind: DiskCloudInit, Storage: "nas", Volume: "nas:cloudinit", Media: "cdrom"},
+			{Key: "ide1", Bus: "ide", Index: 1, Kind: DiskCloudInit, Storage: "nas", Volume: "nas:9/vm-9-cloudinit.raw", Media: "cdrom"},
+			{Key: "ide2", Bus: "ide", Index: 2, Kind: DiskCDROM, Storage: "nas", Volume: "nas:iso/my-cloudinit.iso", Media: "cdrom"}}}, nil},
+		{"disk flags", "qemu", "virtio0: a:b,discard=ignore,format=raw,ssd=1,iothread=0,file=c:d,,replicate=0\n", GuestSettings{Disks: []GuestDisk{{Key: "virtio0", Bus: "virtio", Kind: DiskVolume, Storage: "a", Volume: "a:b",
+			Discard: new(false), Format: "raw", SSD: new(true), IOThread: new(false), Replicate: new(false), Options: []Option{{"file", "c:d"}}}}}, nil},
+		{"disks, NICs and devices without a value", "qemu", "name: a\nscsi0: size=5G\nnet0: ,\nusb0: usb3=1\nipconfig0: ,\n", GuestSettings{Name: "a"}, []int{2, 3, 4, 5}},
+		{"cloud-init options", "qemu", "ipconfig0: ip=10.0.0.5,fancy=1,gw=x\n", GuestSettings{IPConfigs: []IPConfig{{Key: "ipconfig0", IPv4: static("10.0.0.5/32", ""), Options: []Option{{"fancy", "1"}, {"gw", "x"}}}}}, nil},
+		{"keys of a VM", "qemu", "vcpus: 2\nhugepages: any\nkvm: 0\nacpi: 1\nhotplug: disk,network\namd-sev: type=snp,x=1\nintel-tdx: 1\nvmstatestorage: nas\ncpuunits: 50\nnuma: 1\n", GuestSettings{VCPUs: new(int64(2)), Hugepages: "any",
+			KVM: new(false), ACPI: new(true), Hotplug: "disk,network", AMDSEV: "snp", IntelTDX: "1", VMStateStorage: "nas", CPUUnits: new(int64(50)), NUMA: new(true)}, nil},
+		{"broken words inside values", "qemu", "name: a\nstartup: order=x\nagent: perhaps\ncpu: hidden=1\nballoon: -5\n", GuestSettings{Name: "a"}, []int{2, 3, 4, 5}},
+		{"any order at startup", "qemu", "startup: order=any,up=5\n", GuestSettings{Startup: &Startup{Up: new(int64(5))}}, nil},
+		{"unknown and unreadable features", "lxc", "features: nesting=1,fuse=x,bpf=1,mknod=1,force_rw_sys=1\n", GuestSettings{Features: &Features{Nesting: true, MkNod: true, ForceRWSys: true, Options: []Option{{"fuse", "x"}, {"bpf", "1"}}}}, nil},
+		{"secret keys twice", "lxc", "env: a\nenv: b\nlxc.environment: c\nlxc.environment: d\n", GuestSettings{SetKeys: []string{"env", "lxc.environment"}}, nil},
+		{"numbers too large for a key", "qemu", "scsi99999999999999999999: a:b\nnet70000: model=x\n", GuestSettings{OtherKeys: []string{"scsi99999999999999999999", "net70000"}}, nil},
 		{"carriage returns", "qemu", "cores: 2\r\nname: a\r\n", GuestSettings{Cores: new(int64(2)), Name: "a"}, nil},
 	}
 	for _, tt := range tests {

@@ -49,6 +49,26 @@ func TestNodeProcOtherFiles(t *testing.T) {
 	}
 }
 
+func TestNodeProcBrokenValues(t *testing.T) {
+	tests := map[string]func(string) bool{
+		"1 2":                                   func(s string) bool { return parseLoad(s) == nil },
+		"MemTotal:\nMemFree: 1 kB":              func(s string) bool { return parseMeminfo(s) == nil },
+		"cpu 1 2 x 4":                           func(s string) bool { return parseStat(s) == nil },
+		"cpu 1 2 3":                             func(s string) bool { return parseStat(s) == nil },
+		"some avg10=x avg60=1 avg300=1 total=1": func(s string) bool { return parsePSI(s) == nil },
+		"some avg10=1 avg60=1 avg300=1 total=x": func(s string) bool { return parsePSI(s) == nil },
+		"some avg10=1 avg60=1 avg300=1 all=1":   func(s string) bool { return parsePSI(s) == nil },
+		"c 4 5":                                 func(s string) bool { return parseARC(s) == nil },
+		"MemTotal: 1 kB\nHugePages_Total: 5":    func(s string) bool { return parseMeminfo(s).HugePagesTotal == nil },
+		"MemTotal: 1 kB\nHugepagesize: 2048 kB\nHugePages_Total: 5": func(s string) bool { return *parseMeminfo(s).HugePagesTotal == 10<<20 },
+	}
+	for in, good := range tests {
+		if !good(in) {
+			t.Errorf("%q was read wrongly", in)
+		}
+	}
+}
+
 func TestNodeProcBroken(t *testing.T) {
 	got, notes, err := ParseNodeProc([]byte("==> /proc/loadavg <==\na b c\n\n==> /proc/uptime <==\nx\n\n==> /proc/meminfo <==\nMemFree: 5 kB\n\n==> /proc/stat <==\nintr 1\n\n==> /proc/pressure/cpu <==\nsome avg10=1\n\n==> /etc/timezone <==\nUTC\n"))
 	if err != nil {

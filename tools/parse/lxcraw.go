@@ -9,7 +9,7 @@ import (
 // unread. They repeat, and their order counts: an empty value resets the list
 // before it.
 type RawLXC struct {
-	Lines           []Option // every line whose value is sent, in order
+	Lines           []Option // every line whose value is kept and could be read, in order
 	AppArmorProfile string
 	CapDrop         []string
 	CapKeep         []string
@@ -69,7 +69,9 @@ func (r *RawLXC) line(key, value string) (kept, ok bool) {
 			return false, true
 		}
 	}
-	r.Lines = append(r.Lines, Option{Key: key, Value: value})
+	if ok {
+		r.Lines = append(r.Lines, Option{Key: key, Value: value})
+	}
 	return true, ok
 }
 

@@ -167,6 +167,8 @@ func TestParseRRDFamilies(t *testing.T) {
 		{"object that is no number", strings.Replace(old, "/7", "/x", 1), "", []string{"pve2.3-vm"}},
 		{"no object", "hello\n", "", []string{"hello"}},
 		{"trailing NUL", old + "\x00", "old", []string{}},
+		{"blank lines", "\n" + old + " \n", "old", []string{}},
+		{"computed numbers", strings.Replace(old, ":10:5:", ":1e1:4.6:", 1), "old", []string{}},
 		{"a guest named U", strings.Replace(old, ":old:", ":U:", 1), "U", []string{}},
 		{"nothing", "", "", []string{}},
 	}
@@ -175,6 +177,9 @@ func TestParseRRDFamilies(t *testing.T) {
 			r, err := parseRRD([]byte(tt.in))
 			if err != nil {
 				t.Fatal(err)
+			}
+			if m := r.Guests[7].Mem; tt.guest != "" && (m == nil || *m != 5) {
+				t.Errorf("memory %v, want 5", m)
 			}
 			if got := r.Guests[7].Name; got != tt.guest {
 				t.Errorf("guest %q, want %q", got, tt.guest)

@@ -82,6 +82,11 @@ func TestTasksOfOddFiles(t *testing.T) {
 	if got, _, err := Tasks(nil); err != nil || got == nil || len(got) != 0 {
 		t.Errorf("none: %v, %v", got, err)
 	}
+	for _, name := range []string{"UPID:a:x:0:0:t:i:u:", "UPID:a:0:0:x:t:i:u:", "UPID:a:0:0:0::i:u:", "UPID::0:0:0:t:i:u:", "UPID:a:0:0:0:t:i:u", "XPID:a:0:0:0:t:i:u:"} {
+		if u, ok := ParseUPID(name); ok {
+			t.Errorf("%q was read as %+v", name, u)
+		}
+	}
 	_, _, err = Tasks([]byte("UPID\n"))
 	checkError(t, err, "tasks: tail -v: want the header of one of /var/log/pve/tasks/active /var/log/pve/tasks/index.1 /var/log/pve/tasks/index")
 }
@@ -107,6 +112,13 @@ func TestBackupLogs(t *testing.T) {
 	}
 	if len(notes) != 2 || notes[0].Line != 14 || notes[1].Line != 15 {
 		t.Errorf("notes %v", notes)
+	}
+	_, _, err = BackupLogs([]byte("/var/log/vzdump/lxc-101.log:2026-11-29 02:30:01 DEBUG: x\n"))
+	checkError(t, err, "backup logs: line 1: want /var/log/vzdump/KIND-VMID.log:TIME LEVEL: TEXT")
+	for in, want := range map[string]*int64{"100:00:01": new(int64(360001)), "00:01": nil, "a:b:c": nil, "-1:0:0": nil} {
+		if diff := cmp.Diff(want, parseClockTime(in)); diff != "" {
+			t.Errorf("%q (-want +got)\n%s", in, diff)
+		}
 	}
 	if got, _, err := BackupLogs(nil); got == nil || len(got) != 0 || err != nil {
 		t.Errorf("none: %v, %v", got, err)
