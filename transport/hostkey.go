@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net"
 	"strings"
@@ -125,7 +126,7 @@ func (k *hostKeys) unknown(got ssh.PublicKey) error {
 	}
 	return &Error{
 		Code: HostKey, Message: fmt.Sprintf("host key unknown: %s for %s (looked in %s%s)", shownKey(got), strings.Join(k.names, ","), k.places(), also),
-		Hint: fmt.Sprintf("verify it on the node (%s), then add to %s: %s", showCommand(got), k.add, knownhosts.Line(k.names[:1], got)),
+		Hint: fmt.Sprintf("verify it on the node (%s), then add to %s: %s", showCommand(got), cmp.Or(k.add, "~/.ssh/known_hosts"), knownhosts.Line(k.names[:1], got)),
 	}
 }
 

@@ -87,19 +87,20 @@ func (n *node) work(ctx context.Context, d *dialing) {
 	c, err := n.pool.dial(ctx, n.route)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	d.conn, d.err = c, err
-	if n.dialing == d { // else nobody waits for it any more
+	wanted := n.dialing == d // else nobody waits for it any more
+	if wanted {
 		n.dialing = nil
 		n.rest.note(n.pool, err)
 	}
 	switch {
 	case err != nil:
-	case n.pool.ctx.Err() != nil:
-		c.close(errClosed)
-		d.err = closedError()
-	default:
+	case wanted && n.pool.ctx.Err() == nil:
 		n.conn = c
+	default:
+		c.close(errClosed)
+		err = closedError()
 	}
+	d.conn, d.err = c, err
 	close(d.done)
 }
 

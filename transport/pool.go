@@ -129,6 +129,9 @@ func (p *Pool) run(ctx context.Context, h *Host, c allowlist.Command) (Result, e
 	if err != nil {
 		return Result{}, err
 	}
+	if ctx.Err() != nil {
+		return Result{}, ended(ctx, "nothing was sent")
+	}
 	n := p.node(r)
 	for try := 0; ; try++ {
 		cn, err := n.connect(ctx)
@@ -140,6 +143,9 @@ func (p *Pool) run(ctx context.Context, h *Host, c allowlist.Command) (Result, e
 			cn.retire() // the next one dials, even if this end is not seen yet
 		}
 		cn.release()
+		if err != nil && p.ctx.Err() != nil {
+			return Result{}, closedError()
+		}
 		if err == nil || try > 0 || !repeatable(err, c) || ctx.Err() != nil {
 			return res, err
 		}

@@ -57,16 +57,16 @@ func (cn *conn) exec(ctx context.Context, h *Host, c allowlist.Command) (Result,
 	if err := cn.takeSlot(ctx); err != nil {
 		return Result{}, err
 	}
-	s := &session{conn: cn, out: limited{most: f.Cap, full: make(chan struct{})}, errs: limited{most: maxStderr}, done: make(chan error, 1), gone: make(chan struct{})}
+	s := &session{conn: cn, out: limited{most: f.Cap, full: make(chan struct{})}, errs: limited{most: maxStderr}, done: make(chan error, 1), gone: make(chan struct{}), ended: make(chan struct{})}
 	go s.work(c.Wire(h.Become), h.Become == allowlist.ViaGate)
 	select {
 	case err := <-s.done:
 		return s.result(err)
 	case <-s.out.full:
-		s.end()
+		s.abandon(f.Timeout() + cn.pool.time.orphan)
 		return Result{Stdout: s.out.bytes(), Stderr: s.errs.bytes(), Exit: -1, Truncated: true}, nil
 	case <-ctx.Done():
-		s.end()
+		s.abandon(f.Timeout() + cn.pool.time.orphan)
 		cn.doubt()
 		return Result{}, ended(ctx, "running "+c.ID())
 	}

@@ -24,6 +24,7 @@ type session struct {
 	done chan error
 
 	gone     chan struct{} // closed when the caller has left
+	ended    chan struct{} // closed when the server has ended it
 	slotless bool          // it gave its slot up and got none
 
 	mu  sync.Mutex
@@ -37,6 +38,7 @@ func (s *session) work(line string, holdStdin bool) {
 		if !s.slotless {
 			give(cn.slots)
 		}
+		close(s.ended)
 	}()
 	stuck := time.AfterFunc(cn.pool.time.stuck, func() { cn.close(errSilent) })
 	ss, err := s.open()
@@ -154,6 +156,20 @@ func (s *session) end() {
 		s.ssh.Signal(ssh.SIGTERM)
 		s.ssh.Close()
 	}
+}
+
+// abandon leaves a session whose command may not end: sshd keeps a session of
+// root open as long as its process lives, and one that hangs in the kernel lives
+// on. When it should be over and is not, the connection is used no more.
+func (s *session) abandon(after time.Duration) {
+	s.end()
+	time.AfterFunc(after, func() {
+		select {
+		case <-s.ended:
+		default:
+			s.conn.retire()
+		}
+	})
 }
 
 // A limited keeps the first bytes written to it, closes full at the first that

@@ -10,6 +10,7 @@ type timing struct {
 	check    time.Duration // answer to a question before a suspect connection is used
 	idle     time.Duration // an unused connection is closed
 	stuck    time.Duration // a session that does not open kills its connection
+	orphan   time.Duration // beyond a form's limit, until an abandoned session is given up
 	shrunk   time.Duration // a session that the server refused is tried again
 	rest     time.Duration // first pause after a failed dial; doubles
 	restMost time.Duration
@@ -25,6 +26,7 @@ var defaultTiming = timing{
 	check:    2 * time.Second,
 	idle:     10 * time.Minute,
 	stuck:    30 * time.Second,
+	orphan:   5 * time.Second,
 	shrunk:   time.Minute,
 	rest:     30 * time.Second,
 	restMost: 5 * time.Minute,
