@@ -242,12 +242,12 @@ func TestLXCRawLines(t *testing.T) {
 
 func TestLXCRawResets(t *testing.T) {
 	g, err := GuestConfigText("lxc", []byte("lxc.idmap: u 0 1 2\nlxc.idmap:\nlxc.mount.entry: /a b none\nlxc.mount.entry:\nlxc.mount.entry: /only\nlxc.idmap: u a b c\n"+
-		"lxc.cap.keep: x y\nlxc.cgroup.devices.deny: a\nlxc.apparmor.allow_nesting: 1\nlxc.net.2.link: c\nlxc.net.0.link: a\nlxc.net.1.link: b\nlxc.net.x.link: q\nlxc.net.1.flags: up\nlxc.net.0.ipv6.address:\nlxc.net.0.ipv4.address: nonsense\n"))
+		"lxc.cap.keep: x y\nlxc.cgroup.devices.deny: a\nlxc.apparmor.allow_nesting: 1\nlxc.net.2.link: c\nlxc.net.0.link: a\nlxc.net.1.link: b\nlxc.net.x.link: q\nlxc.net.1.flags: up\nlxc.net.0.ipv6.address:\nlxc.net.0.ipv4.address: nonsense\nlxc.net.0.ipv4.gateway:\nlxc.net.0.ipv4.gateway: nonsense\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	raw := g.Current.Raw
-	if raw.IDMaps != nil || raw.Mounts != nil || len(raw.CapKeep) != 2 || len(raw.DevicesDeny) != 1 || len(raw.Lines) != 11 {
+	if raw.IDMaps != nil || raw.Mounts != nil || len(raw.CapKeep) != 2 || len(raw.DevicesDeny) != 1 || len(raw.Lines) != 12 {
 		t.Errorf("%+v", raw)
 	}
 	links := ""
@@ -260,7 +260,7 @@ func TestLXCRawResets(t *testing.T) {
 	if diff := cmp.Diff([]string{"lxc.net.x.link", "lxc.net.1.flags"}, g.Current.SetKeys); diff != "" {
 		t.Errorf("set keys (-want +got)\n%s", diff)
 	}
-	if diff := cmp.Diff([]int{5, 6, 16}, g.BadLines); diff != "" {
+	if diff := cmp.Diff([]int{5, 6, 16, 18}, g.BadLines); diff != "" {
 		t.Errorf("bad lines (-want +got)\n%s", diff)
 	}
 }

@@ -109,8 +109,11 @@ func (s *GuestSettings) setRaw(key, value string) bool {
 	return ok
 }
 
+// appendOnce keeps a set in order. A list that long is nobody's: it ends, so
+// that a hostile file costs no time.
 func appendOnce(list []string, s string) []string {
-	if slices.Contains(list, s) {
+	const most = 1000
+	if len(list) >= most || slices.Contains(list, s) {
 		return list
 	}
 	return append(list, s)
@@ -222,6 +225,9 @@ func (s *GuestSettings) setMachine(key, value string) (ok, known bool) {
 	return false, false
 }
 
+// highestIndex is above what Proxmox gives to any key (mp255, unused255).
+const highestIndex = 1023
+
 // setNumbered reads the keys with a number: disks, NICs, devices. A key that
 // repeats replaces the one before it, as in Proxmox.
 func (s *GuestSettings) setNumbered(key, value string) (ok, known bool) {
@@ -231,7 +237,7 @@ func (s *GuestSettings) setNumbered(key, value string) (ok, known bool) {
 		digits = "0"
 	}
 	index := parseInt(digits)
-	if index == nil || *index > 1<<16 {
+	if index == nil || *index > highestIndex {
 		return false, false
 	}
 	at := int(*index)

@@ -115,7 +115,7 @@ func (r *RawLXC) mount(f []string) (string, bool) {
 func (r *RawLXC) nic(rest, value string) (kept, ok bool) {
 	number, field, _ := strings.Cut(rest, ".")
 	index := parseInt(number)
-	if index == nil || *index < 0 || *index > 1<<16 {
+	if index == nil || *index < 0 || *index > highestIndex {
 		return false, true
 	}
 	n := r.nicAt(int(*index))

@@ -110,9 +110,8 @@ func parseRRD(raw []byte) (RRD, error) {
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		family, ok := r.line(line)
-		if !ok && !slices.Contains(r.rrd.UnknownFamilies, family) {
-			r.rrd.UnknownFamilies = append(r.rrd.UnknownFamilies, family)
+		if family, ok := r.line(line); !ok {
+			r.unknown(family)
 		}
 	}
 	for _, s := range r.storages {
@@ -123,6 +122,18 @@ func parseRRD(raw []byte) (RRD, error) {
 	})
 	slices.Sort(r.rrd.UnknownFamilies)
 	return r.rrd, nil
+}
+
+// unknown keeps the name of a family, or that a line had none; the first few
+// say enough.
+func (r *rrdReader) unknown(family string) {
+	const most = 20
+	if len(family) > 40 || strings.Trim(family, "abcdefghijklmnopqrstuvwxyz0123456789.-") != "" {
+		family = "unreadable"
+	}
+	if len(r.rrd.UnknownFamilies) < most {
+		r.rrd.UnknownFamilies = appendOnce(r.rrd.UnknownFamilies, family)
+	}
 }
 
 // line reads one line into the collection; it returns the line's family.

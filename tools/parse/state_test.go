@@ -166,6 +166,7 @@ func TestParseRRDFamilies(t *testing.T) {
 		{"too few fields", "pve-vm-9.0/7:1:x:running\n", "", []string{"pve-vm-9.0"}},
 		{"object that is no number", strings.Replace(old, "/7", "/x", 1), "", []string{"pve2.3-vm"}},
 		{"no object", "hello\n", "", []string{"hello"}},
+		{"a family that is no name", "\x1b[31mPWN: x\n" + strings.Repeat("a", 50) + "\n", "", []string{"unreadable"}},
 		{"trailing NUL", old + "\x00", "old", []string{}},
 		{"blank lines", "\n" + old + " \n", "old", []string{}},
 		{"computed numbers", strings.Replace(old, ":10:5:", ":1e1:4.6:", 1), "old", []string{}},
