@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -250,7 +251,7 @@ func (l GuestLook) lock() *GuestLock {
 		k.Reason = "the node's tasks were not read"
 		return k
 	}
-	t := RunningTask(l.Tasks, l.Row.VMID, l.boot(), lockTasks[k.Name])
+	t := RunningTask(l.Tasks, l.Row.VMID, l.Boot(), lockTasks[k.Name])
 	k.Explained = Ptr(t != nil)
 	if t == nil {
 		k.Reason = "no running task on " + l.Row.Node + " explains it"
@@ -260,8 +261,8 @@ func (l GuestLook) lock() *GuestLock {
 	return k
 }
 
-// boot is when the node started, in unix seconds; 0 when that is not known.
-func (l GuestLook) boot() int64 {
+// Boot is when the node started, in unix seconds; 0 when that is not known.
+func (l GuestLook) Boot() int64 {
 	if l.Node == nil || l.Node.Time == nil || l.Node.Uptime == nil {
 		return 0
 	}
@@ -446,12 +447,13 @@ func agentFilesystems(a *parse.AgentFilesystems) []FilesystemUse {
 	return out
 }
 
-// Ratio is used over total, 0..1; nil unless both are known and total is not 0.
+// Ratio is used over total, 0..1 with four decimals; nil unless both are known
+// and total is not 0.
 func Ratio(used, total *int64) *float64 {
 	if used == nil || total == nil || *total <= 0 || *used < 0 {
 		return nil
 	}
-	return Ptr(float64(*used) / float64(*total))
+	return Ptr(math.Round(float64(*used)/float64(*total)*1e4) / 1e4)
 }
 
 func (l GuestLook) pressure() *PressureShare {
