@@ -17,10 +17,10 @@ func splitOptions(value, bare string) []Option {
 			continue
 		}
 		key, val, ok := strings.Cut(part, "=")
-		if !ok || strings.ContainsAny(key, "/:; ") {
+		if key = strings.TrimSpace(key); !ok || strings.ContainsAny(key, "/:; ") {
 			key, val = bare, part
 		}
-		options = append(options, Option{Key: strings.TrimSpace(key), Value: strings.TrimSpace(val)})
+		options = append(options, Option{Key: key, Value: strings.TrimSpace(val)})
 	}
 	return options
 }

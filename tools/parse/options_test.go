@@ -14,7 +14,7 @@ func TestSplitOptions(t *testing.T) {
 		{"local:101/a.raw,size=8G,backup=1", []Option{{"file", "local:101/a.raw"}, {"size", "8G"}, {"backup", "1"}}},
 		{"volume=/srv/a=b,mp=/x", []Option{{"volume", "/srv/a=b"}, {"mp", "/x"}}},
 		{"/dev/disk/by-id/x=y,size=1G", []Option{{"file", "/dev/disk/by-id/x=y"}, {"size", "1G"}}},
-		{" a = b , ,c", []Option{{"file", "a = b"}, {"file", "c"}}},
+		{" a = b , ,c", []Option{{"a", "b"}, {"file", "c"}}},
 		{"mode=", []Option{{"mode", ""}}},
 		{"", nil},
 	}
