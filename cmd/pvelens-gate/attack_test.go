@@ -274,7 +274,7 @@ func TestSupervision(t *testing.T) {
 	}
 	key := newKey(t)
 	installGate(t, key)
-	const stubborn = `trap '' TERM HUP; echo $$ >/run/stand-in/pid; sleep 600 & while :; do sleep 1; done`
+	const stubborn = `trap '' TERM HUP; sleep 60 & echo $$ $! >/run/stand-in/pid; while :; do sleep 1; done`
 	standIn(t, "/usr/local/bin/docker", stubborn)
 	standIn(t, "/usr/local/bin/podman", stubborn)
 	standIn(t, "/run/stand-in/date", `. /run/stand-in/date.sh`)
@@ -328,17 +328,15 @@ func TestSupervision(t *testing.T) {
 				c.Close()
 			}
 			waitFor(t, fmt.Sprintf("%s after its %s closed", form, how), gone)
-			waitFor(t, "what it started", func() bool {
-				return exec.Command("pgrep", "-f", "^sleep 600$").Run() != nil
-			})
 		}
 	}
 	shell(t, `umount "$(readlink -f /bin/date)"`)
 }
 
-// gone reports whether the stand-in that wrote its number is no longer there.
+// gone reports whether the stand-in that wrote its number, and its child's, and
+// this child are no longer there.
 func gone() bool {
-	return exec.Command("/bin/sh", "-c", `read pid </run/stand-in/pid && [ -d /proc/$pid ]`).Run() != nil
+	return exec.Command("/bin/sh", "-c", `read pid child </run/stand-in/pid && { [ -d /proc/$pid ] || [ -d /proc/$child ]; }`).Run() != nil
 }
 
 // standIn makes a program of a shell script.

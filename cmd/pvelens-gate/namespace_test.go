@@ -23,10 +23,12 @@ import (
 	"pvelens/allowlist"
 )
 
-// What needs users, a sudoers file and an sshd runs in a mount namespace of its
-// own, as root: /etc is a copy there, /run and /usr/local are empty, and nothing
-// of it is left on the machine.
+// What needs users, a sudoers file and an sshd runs in namespaces of its own, as
+// root: /etc is a copy there, /run and /usr/local are empty, processes end with
+// the test, and nothing of it is left on the machine.
 const inside = "PVELENS_TEST_GATE"
+
+var unshare = []string{"unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc"}
 
 // inNamespace runs the test again inside a namespace, and reports whether this is
 // the run inside.
@@ -36,6 +38,10 @@ func inNamespace(t *testing.T, programs ...string) bool {
 		setUp(t)
 		return true
 	}
+	if testing.Short() {
+		t.Skip("left out by -short")
+	}
+	t.Parallel()
 	for _, p := range append(programs, "unshare", "mount") {
 		if _, err := exec.LookPath(p); err != nil {
 			skip(t, "install "+p)
@@ -44,8 +50,8 @@ func inNamespace(t *testing.T, programs ...string) bool {
 	if os.Geteuid() != 0 {
 		skip(t, "run as root")
 	}
-	if err := exec.Command("unshare", "--mount", "--propagation", "private", "true").Run(); err != nil {
-		skip(t, "run where root may make a mount namespace")
+	if err := exec.Command(unshare[0], append(unshare[1:], "true")...).Run(); err != nil {
+		skip(t, "run where root may make namespaces")
 	}
 	dir := t.TempDir()
 	if out, err := exec.Command("go", "build", "-o", dir+"/gate", ".").CombinedOutput(); err != nil {
@@ -55,7 +61,8 @@ func inNamespace(t *testing.T, programs ...string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("unshare", "--mount", "--propagation", "private", self, "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=5m")
+	// The shell is the first process there, and takes in those that lose their parent.
+	cmd := exec.Command(unshare[0], append(unshare[1:], "/bin/sh", "-c", `"$@"; exit $?`, "sh", self, "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=5m")...)
 	cmd.Env = append(os.Environ(), inside+"="+dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -75,7 +82,12 @@ func skip(t *testing.T, reason string) {
 func setUp(t *testing.T) {
 	t.Helper()
 	shell(t, `
-		mkdir "$1/etc" && cp -a /etc/. "$1/etc" && mount --bind "$1/etc" /etc
+		mkdir "$1/etc"
+		cp -a /etc/. "$1/etc" || [ -s "$1/etc/shadow" ] # a file may vanish meanwhile
+		rm -f "$1"/etc/*.lock
+		touch "$1/etc/.pvelens-test-copy"
+		mount --bind "$1/etc" /etc
+		[ -e /etc/.pvelens-test-copy ] # from here on nothing reaches the machine's own
 		mount -t tmpfs -o mode=755 tmpfs /run
 		mount -t tmpfs -o mode=755 tmpfs /usr/local
 		mkdir -p /run/sshd /usr/local/bin /usr/local/sbin

@@ -65,7 +65,7 @@ undo() {
 			rm -f "$f.pvelens-new"
 			if [ -e "$work/old.${f##*/}" ]; then mv -f "$work/old.${f##*/}" "$f"; else rm -f "$f"; fi
 		done
-		[ "$made_user" = no ] || userdel "$user" >/dev/null 2>&1 || :
+		[ "$made_user" = no ] || userdel -f "$user" >/dev/null 2>&1 || :
 		[ "$made_dir" = no ] || rmdir "${gate%/*}" 2>/dev/null || :
 		say "nothing is changed: all is as it was" >&2
 		[ "$status" -ne 0 ] || status=1
