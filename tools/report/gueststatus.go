@@ -562,6 +562,14 @@ func counted(n *float64, what string) string {
 	return Number(*n) + " " + what + "s"
 }
 
+// many renders "1 archive" and "2 archives".
+func many(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
 // Float renders a number for people; "" when it is absent.
 func Float(f *float64) string {
 	if f == nil {
