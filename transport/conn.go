@@ -31,89 +31,89 @@ type conn struct {
 
 func newConn(p *Pool, r *route, client *ssh.Client, parent *conn) *conn {
 	now := time.Now()
-	c := &conn{
+	cn := &conn{
 		pool: p, client: client, parent: parent, master: r.target.ControlPath != "",
 		slots: make(chan struct{}, maxSessions), closed: make(chan struct{}),
 		every: p.time.alive, misses: p.time.misses, heard: now, used: now,
 	}
 	if t := r.target; t.ServerAliveInterval > 0 {
-		c.every = t.ServerAliveInterval
+		cn.every = t.ServerAliveInterval
 		if t.ServerAliveCountMax > 0 {
-			c.misses = t.ServerAliveCountMax
+			cn.misses = t.ServerAliveCountMax
 		}
 	}
-	c.shell.known = make(chan struct{})
-	go c.wait()
-	go c.watch()
-	return c
+	cn.shell.known = make(chan struct{})
+	go cn.wait()
+	go cn.watch()
+	return cn
 }
 
 // hold keeps the connection open; false says that it has ended.
-func (c *conn) hold() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.gone {
+func (cn *conn) hold() bool {
+	cn.mu.Lock()
+	defer cn.mu.Unlock()
+	if cn.gone {
 		return false
 	}
-	c.users++
+	cn.users++
 	return true
 }
 
-func (c *conn) release() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.users--
-	c.used = time.Now()
-	if c.gone && c.users == 0 {
-		go c.client.Close()
+func (cn *conn) release() {
+	cn.mu.Lock()
+	defer cn.mu.Unlock()
+	cn.users--
+	cn.used = time.Now()
+	if cn.gone && cn.users == 0 {
+		go cn.client.Close()
 	}
 }
 
 // wait marks the connection as ended when it has.
-func (c *conn) wait() {
-	c.client.Wait()
-	c.mu.Lock()
-	c.gone = true
-	c.mu.Unlock()
-	close(c.closed)
-	if c.parent != nil {
-		c.parent.release()
+func (cn *conn) wait() {
+	cn.client.Wait()
+	cn.mu.Lock()
+	cn.gone = true
+	cn.mu.Unlock()
+	close(cn.closed)
+	if cn.parent != nil {
+		cn.parent.release()
 	}
 }
 
-func (c *conn) close(cause error) {
-	c.mu.Lock()
-	c.gone = true
-	c.mu.Unlock()
-	c.pool.opt.Log.Debug("connection closed", "cause", cause)
-	c.client.Close()
+func (cn *conn) close(cause error) {
+	cn.mu.Lock()
+	cn.gone = true
+	cn.mu.Unlock()
+	cn.pool.opt.Log.Debug("connection closed", "cause", cause)
+	cn.client.Close()
 }
 
 // watch asks a silent node whether it lives, and ends what is dead or unused.
-func (c *conn) watch() {
-	tick := time.NewTicker(min(c.pool.time.busy, c.every))
+func (cn *conn) watch() {
+	tick := time.NewTicker(min(cn.pool.time.busy, cn.every))
 	defer tick.Stop()
 	missed := 0
 	for {
 		select {
-		case <-c.closed:
+		case <-cn.closed:
 			return
 		case <-tick.C:
 		}
-		c.mu.Lock()
-		quiet, unused, users := time.Since(c.heard), time.Since(c.used), c.users
-		c.mu.Unlock()
+		cn.mu.Lock()
+		quiet, unused, users := time.Since(cn.heard), time.Since(cn.used), cn.users
+		cn.mu.Unlock()
 		switch {
-		case users == 0 && unused > c.pool.time.idle:
-			c.close(errIdle)
+		case users == 0 && unused > cn.pool.time.idle:
+			cn.close(errIdle)
 			return
-		case c.master || users == 0 && quiet < c.every:
+		case cn.master || users == 0 && quiet < cn.every:
 			continue
-		case c.answers(min(c.pool.time.busy, c.every)):
+		case cn.answers(min(cn.pool.time.busy, cn.every)):
 			missed = 0
 		default:
-			if missed++; missed >= c.misses {
-				c.close(errSilent)
+			if missed++; missed >= cn.misses {
+				cn.close(errSilent)
 				return
 			}
 		}
@@ -122,79 +122,79 @@ func (c *conn) watch() {
 
 // usable checks a connection on which a command went unanswered, or that was
 // silent for long (the machine slept), before it is used again.
-func (c *conn) usable() bool {
-	c.mu.Lock()
-	check := !c.master && (c.suspect || time.Since(c.heard) > 2*c.every)
-	c.mu.Unlock()
-	if !check || c.answers(c.pool.time.check) {
+func (cn *conn) usable() bool {
+	cn.mu.Lock()
+	check := !cn.master && (cn.suspect || time.Since(cn.heard) > 2*cn.every)
+	cn.mu.Unlock()
+	if !check || cn.answers(cn.pool.time.check) {
 		return true
 	}
-	c.close(errSilent)
+	cn.close(errSilent)
 	return false
 }
 
 // answers reports whether the node answers a keepalive within limit. Questions
 // on one connection queue, so a second caller waits for the first one's.
-func (c *conn) answers(limit time.Duration) bool {
-	c.mu.Lock()
-	if c.asked == nil {
-		c.asked = make(chan struct{})
-		go c.ask(c.asked)
+func (cn *conn) answers(limit time.Duration) bool {
+	cn.mu.Lock()
+	if cn.asked == nil {
+		cn.asked = make(chan struct{})
+		go cn.ask(cn.asked)
 	}
-	asked := c.asked
-	c.mu.Unlock()
+	asked := cn.asked
+	cn.mu.Unlock()
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
 	case <-asked:
 		return true
-	case <-c.closed:
+	case <-cn.closed:
 	case <-timer.C:
 	}
 	return false
 }
 
-func (c *conn) ask(answered chan struct{}) {
-	if _, _, err := c.client.SendRequest("keepalive@openssh.com", true, nil); err != nil {
+func (cn *conn) ask(answered chan struct{}) {
+	if _, _, err := cn.client.SendRequest("keepalive@openssh.com", true, nil); err != nil {
 		return // the connection has ended
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.heard, c.suspect, c.asked = time.Now(), false, nil
+	cn.mu.Lock()
+	defer cn.mu.Unlock()
+	cn.heard, cn.suspect, cn.asked = time.Now(), false, nil
 	close(answered)
 }
 
-func (c *conn) doubt() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.suspect = true
+func (cn *conn) doubt() {
+	cn.mu.Lock()
+	defer cn.mu.Unlock()
+	cn.suspect = true
 }
 
 // retire gives the connection to no new user, and ends it when its last one has
 // left.
-func (c *conn) retire() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.gone = true
-	if c.users == 0 {
-		go c.client.Close()
+func (cn *conn) retire() {
+	cn.mu.Lock()
+	defer cn.mu.Unlock()
+	cn.gone = true
+	if cn.users == 0 {
+		go cn.client.Close()
 	}
 }
 
 // shrink gives the caller's slot up, unless it is the last.
-func (c *conn) shrink() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.fewer == maxSessions-1 {
+func (cn *conn) shrink() bool {
+	cn.mu.Lock()
+	defer cn.mu.Unlock()
+	if cn.fewer == maxSessions-1 {
 		return false
 	}
-	c.fewer++
+	cn.fewer++
 	return true
 }
 
-func (c *conn) grow() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.fewer--
-	give(c.slots)
+func (cn *conn) grow() {
+	cn.mu.Lock()
+	defer cn.mu.Unlock()
+	cn.fewer--
+	give(cn.slots)
 }

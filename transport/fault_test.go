@@ -75,9 +75,7 @@ var faults = []fault{
 				if _, err := io.WriteString(c, "x"); err != nil {
 					return
 				}
-				select {
-				case <-time.After(10 * time.Millisecond):
-				}
+				<-time.After(10 * time.Millisecond)
 			}
 		})
 	}},

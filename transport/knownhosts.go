@@ -94,15 +94,15 @@ func namesOf(host string, port int, alias string) []string {
 
 // choose keeps the lines of this host. As with OpenSSH, a line under the name
 // without the port can make a host known, but not changed.
-func (h *hostKeys) choose(all []knownKey) {
-	for i, name := range h.names {
-		for _, k := range all {
+func (k *hostKeys) choose(all []knownKey) {
+	for i, name := range k.names {
+		for _, l := range all {
 			switch {
-			case k.marker == "revoked" && i == 0:
-				h.revoked = append(h.revoked, k)
-			case k.marker != "revoked" && k.matches(name):
-				k.portless = i > 0
-				h.keys = append(h.keys, k)
+			case l.marker == "revoked" && i == 0:
+				k.revoked = append(k.revoked, l)
+			case l.marker != "revoked" && l.matches(name):
+				l.portless = i > 0
+				k.keys = append(k.keys, l)
 			}
 		}
 	}
@@ -110,7 +110,7 @@ func (h *hostKeys) choose(all []knownKey) {
 
 // revoke adds the keys of a RevokedHostKeys file. One that cannot be read, or is
 // a binary revocation list, stops everything, as with OpenSSH.
-func (h *hostKeys) revoke(path, home string) error {
+func (k *hostKeys) revoke(path, home string) error {
 	if path == "" || path == "none" {
 		return nil
 	}
@@ -131,7 +131,7 @@ func (h *hostKeys) revoke(path, home string) error {
 		if err != nil {
 			return &Error{Code: Config, Message: fmt.Sprintf("RevokedHostKeys %s:%d: want a public key", shown, i+1), Hint: "correct the line; until then no host key is trusted"}
 		}
-		h.revoked = append(h.revoked, knownKey{marker: "revoked", key: key, file: shown, line: i + 1})
+		k.revoked = append(k.revoked, knownKey{marker: "revoked", key: key, file: shown, line: i + 1})
 	}
 	return nil
 }

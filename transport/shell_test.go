@@ -14,7 +14,8 @@ import (
 	"pvelens/allowlist"
 )
 
-const testUser = "pvelens-test"
+// testUser is another one in each process: tests may run twice at once.
+var testUser = fmt.Sprint("pvelens-t", os.Getpid())
 
 // newUser makes the test user with an empty home, and removes both at the end.
 func newUser(t *testing.T) (home string) {
@@ -32,7 +33,14 @@ func newUser(t *testing.T) (home string) {
 		t.Fatalf("useradd: %v: %s", err, out)
 	}
 	t.Cleanup(func() {
-		await(t, "userdel", func() bool { return exec.Command(del, testUser).Run() == nil })
+		await(t, "userdel", func() bool {
+			out, err := exec.Command(del, testUser).CombinedOutput()
+			if err != nil {
+				ps, _ := exec.Command("ps", "-u", testUser, "-o", "pid,stat,args").Output()
+				t.Logf("%s%s", out, ps)
+			}
+			return err == nil
+		})
 		os.RemoveAll(top)
 	})
 	return home
@@ -238,7 +246,7 @@ func TestRemoteEnd(t *testing.T) {
 	}
 	newUser(t)
 	if _, err := os.Stat("/etc/pve"); err == nil {
-		t.Skip("this is a Proxmox node")
+		t.Skip("/etc/pve exists: this is a Proxmox node")
 	}
 	if err := os.Mkdir("/etc/pve", 0o755); err != nil {
 		t.Fatal(err)
