@@ -33,6 +33,15 @@ var listGuestContainers = define("list_guest_containers", "List containers insid
 		answers = filter.Keep(answers)
 		out.Findings = report.Findings(s.judge().ContainerFindings(answers)...)
 		out.Items, out.Page = report.Cut(report.Containers(answers), in.Offset, in.Limit)
+		if !s.Detailed {
+			report.Brief(out.Items)
+		}
+		s.fit(out, in.Limit,
+			func() bool { return report.Drop(&out.Findings, &out.MoreFindings, 5) },
+			out.FoldPlaces,
+			func() bool { return len(out.Items) > 8 && report.Shorten(&out.Items, &out.Page, in.Offset) },
+			func() bool { return report.Drop(&out.Places, &out.MorePlaces, 10) },
+			func() bool { return report.Shorten(&out.Items, &out.Page, in.Offset) })
 		return out, nil
 	})
 

@@ -208,6 +208,20 @@ func few(names []string) string {
 // where at least one of them does not run: it cannot start beside the other.
 func (j Judge) portConflicts(a RuntimeAnswer) []*Finding {
 	var out []*Finding
+	for _, p := range j.portConflictPairs(a) {
+		out = append(out, p.Finding)
+	}
+	return out
+}
+
+// A portPair is a conflict and the IDs of the two containers.
+type portPair struct {
+	*Finding
+	x, y string
+}
+
+func (j Judge) portConflictPairs(a RuntimeAnswer) []portPair {
+	var out []portPair
 	rows := Containers([]RuntimeAnswer{a})
 	for i, x := range rows {
 		for _, y := range rows[i+1:] {
@@ -215,7 +229,7 @@ func (j Judge) portConflicts(a RuntimeAnswer) []*Finding {
 				continue
 			}
 			if p, ok := sharedPort(x, y); ok {
-				out = append(out, j.Find("PORT_CONFLICT", "", a.Place.subject(""), fmt.Sprintf("%s and %s want the same port %s; only one can run", x.Name, y.Name, p)))
+				out = append(out, portPair{j.Find("PORT_CONFLICT", "", a.Place.subject(""), fmt.Sprintf("%s and %s want the same port %s; only one can run", x.Name, y.Name, p)), x.ID, y.ID})
 			}
 		}
 	}

@@ -96,7 +96,8 @@ type ContainerPort struct {
 	Configured       bool     `json:"configured,omitempty"`
 }
 
-// A Container is one container. Health exists only while it runs and has a
+// A Container is one container; a concise answer has the first twelve digits of
+// its ID. Health exists only while it runs and has a
 // check; ExitCode only of one that ended. HostNetwork means that it listens on
 // ports of the guest that no runtime knows. With detail=detailed the runtime is
 // asked for each container; ImageID and what follows it are from there. OOMKilled
@@ -159,13 +160,16 @@ type ContainerMount struct {
 }
 
 // ContainerList is the answer of list_guest_containers. Places are the guests
-// and hosts that were looked at, whatever came of it.
+// and hosts that were looked at, whatever came of it; MorePlaces counts those
+// that were left out to keep the answer short, the ones without Docker first.
 type ContainerList struct {
 	Answer
-	Places   []ContainerPlace `json:"places"`
-	Items    []Container      `json:"items"`
-	Findings []Finding        `json:"findings"`
+	Places     []ContainerPlace `json:"places"`
+	MorePlaces int              `json:"more_places,omitempty"`
+	Items      []Container      `json:"items"`
 	Page
+	Findings     []Finding `json:"findings"`
+	MoreFindings int       `json:"more_findings,omitempty"`
 }
 
 // A RuntimeAnswer is what was found out of one guest or host: the place, and if
@@ -196,6 +200,14 @@ func (a *RuntimeAnswer) Count() {
 		}
 	}
 	a.Place.Containers, a.Place.Running = Ptr(len(a.Containers)), &running
+}
+
+// Brief cuts IDs to their first twelve digits, as docker does, for concise
+// answers.
+func Brief(rows []Container) {
+	for i := range rows {
+		rows[i].ID = rows[i].ID[:min(len(rows[i].ID), 12)]
+	}
 }
 
 // Containers returns a row for every container, by place, project, service,
@@ -442,19 +454,30 @@ func Places(answers []RuntimeAnswer) []ContainerPlace {
 	return ps
 }
 
-// Tables shows the places and the containers to people.
-func (l *ContainerList) Tables() []Table {
-	out := []Table{placeTable(l.Places), containerTable(l.Items, l.Page.note("containers"))}
-	if len(l.Findings) > 0 {
-		out = append(out, findingRows(l.Findings))
+// FoldPlaces leaves out a place without Docker; false when there is none left.
+func (l *ContainerList) FoldPlaces() bool {
+	for i := len(l.Places) - 1; i >= 0; i-- {
+		if l.Places[i].Status == PlaceNoDocker {
+			l.Places = slices.Delete(l.Places, i, i+1)
+			l.MorePlaces++
+			return true
+		}
 	}
-	return out
+	return false
 }
 
-func placeTable(places []ContainerPlace) Table {
+// Tables shows the places and the containers to people.
+func (l *ContainerList) Tables() []Table {
+	return append([]Table{placeTable(l.Places, l.MorePlaces), containerTable(l.Items, l.Page.note("containers"))}, findingTable(l.Findings, l.MoreFindings)...)
+}
+
+func placeTable(places []ContainerPlace, more int) Table {
 	t := Table{Title: "Looked at", Columns: []string{"where", "type", "node", "runtime", "answer", ">containers", ">running", "why"}}
 	for _, p := range places {
 		t.Rows = append(t.Rows, []string{p.text(), p.Type, p.Node, p.Runtime, p.Status, countText(p.Containers), countText(p.Running), strings.Trim(p.Reason+"; "+p.Note, "; ")})
+	}
+	if more > 0 {
+		t.Notes = append(t.Notes, fmt.Sprintf("and %d more", more))
 	}
 	return t
 }
@@ -532,12 +555,4 @@ func shortImage(image string) string {
 		return image[:19]
 	}
 	return image
-}
-
-func findingRows(fs []Finding) Table {
-	t := Table{Title: "Findings", Columns: []string{"severity", "code", "subject", "what"}}
-	for _, f := range fs {
-		t.Rows = append(t.Rows, []string{string(f.Severity), f.Code, f.Subject, f.Message})
-	}
-	return t
 }
