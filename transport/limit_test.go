@@ -52,7 +52,7 @@ func runAll(t *testing.T, p *Pool, hosts []*Host) {
 	var work sync.WaitGroup
 	for _, h := range hosts {
 		work.Go(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 			defer cancel()
 			if _, err := p.Run(ctx, h, clock(t)); err != nil {
 				t.Error(err)
@@ -79,17 +79,17 @@ func wantMost(t *testing.T, what string, g *gauge, want int64) {
 
 func TestAtMostFourSessionsAConnection(t *testing.T) {
 	s := newServer(t)
-	full := hold(maxSessions)
+	full := hold(4)
 	s.run = func(c *call) { full(); answer(c) }
 	s.start()
 	runAll(t, newPool(t), repeat(s.hostOf("pve1"), 40))
-	wantMost(t, "sessions", &s.sess, maxSessions)
+	wantMost(t, "sessions", &s.sess, 4)
 	wantMost(t, "connections", &s.conns, 1)
 }
 
 func TestAtMost32Dials(t *testing.T) {
 	s := newServer(t)
-	full := hold(maxDials)
+	full := hold(32)
 	s.accept = func(net.Conn) bool { s.logins.enter(); defer s.logins.leave(); full(); return true }
 	everywhere(s)
 	var hosts []*Host
@@ -98,13 +98,13 @@ func TestAtMost32Dials(t *testing.T) {
 		hosts[i].ConnectTimeout = 30 * time.Second
 	}
 	runAll(t, newPool(t), hosts)
-	wantMost(t, "dials", &s.logins, maxDials)
+	wantMost(t, "dials", &s.logins, 32)
 	wantMost(t, "connections", &s.conns, 250)
 }
 
 func TestAtMostFourDialsToOneAddress(t *testing.T) {
 	s := newServer(t)
-	full := hold(maxDoorDials)
+	full := hold(4)
 	s.accept = func(net.Conn) bool { s.logins.enter(); defer s.logins.leave(); full(); return true }
 	s.start()
 	var hosts []*Host
@@ -112,7 +112,7 @@ func TestAtMostFourDialsToOneAddress(t *testing.T) {
 		hosts = append(hosts, s.hostOf(fmt.Sprint("alias", i)))
 	}
 	runAll(t, newPool(t), hosts)
-	wantMost(t, "dials", &s.logins, maxDoorDials)
+	wantMost(t, "dials", &s.logins, 4)
 }
 
 // through is a host behind bastions, first hop first.
@@ -128,7 +128,7 @@ func (s *server) through(name string, hops ...*server) *Host {
 func TestAtMostFourDialsThroughOneBastion(t *testing.T) {
 	bastion := newServer(t).start()
 	s := newServer(t)
-	full := hold(maxDoorDials)
+	full := hold(4)
 	s.accept = func(net.Conn) bool { s.logins.enter(); defer s.logins.leave(); full(); return true }
 	s.start()
 	var hosts []*Host
@@ -136,7 +136,7 @@ func TestAtMostFourDialsThroughOneBastion(t *testing.T) {
 		hosts = append(hosts, s.through(fmt.Sprint("pve", i), bastion))
 	}
 	runAll(t, newPool(t), hosts)
-	wantMost(t, "dials", &s.logins, maxDoorDials)
+	wantMost(t, "dials", &s.logins, 4)
 	wantMost(t, "connections to the bastion", &bastion.conns, 1)
 	if n := len(bastion.ran()); n != 0 {
 		t.Errorf("%d commands on the bastion, want none", n)
@@ -148,10 +148,11 @@ func TestFewSessions(t *testing.T) {
 	for n := int64(1); n <= 3; n++ {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			s := newServer(t)
-			var open atomic.Int64
+			var open, refused atomic.Int64
 			s.open = func(nc ssh.NewChannel) bool {
 				if open.Add(1) > n {
 					open.Add(-1)
+					refused.Add(1)
 					nc.Reject(ssh.ConnectionFailed, "open failed")
 					return false
 				}
@@ -161,6 +162,9 @@ func TestFewSessions(t *testing.T) {
 			s.start()
 			runAll(t, newPool(t), repeat(s.hostOf("pve1"), 30))
 			wantMost(t, "connections", &s.conns, 1)
+			if got := refused.Load(); got == 0 || got > 4-n {
+				t.Errorf("%d refusals, want 1 to %d: nothing was learned from them", got, 4-n)
+			}
 		})
 	}
 }
@@ -367,5 +371,28 @@ func TestCommandsWithAnEffectAreNotRepeated(t *testing.T) {
 	}
 	if pings != 1 {
 		t.Errorf("%d pings, want 1", pings)
+	}
+}
+
+// TestManyNamesOfOneSSHD: an sshd with its own limits drops none of our logins
+// and refuses none of our sessions.
+func TestManyNamesOfOneSSHD(t *testing.T) {
+	d := startSSHD(t, "MaxStartups 10:30:100\nMaxSessions 10")
+	key := newEd25519()
+	d.authorize(t, key)
+	var hosts []*Host
+	for i := range 16 {
+		h := d.host(t)
+		h.Target.Name, h.Signers = fmt.Sprint("alias", i), key.pem
+		h.ConnectTimeout = time.Minute
+		hosts = append(hosts, h)
+	}
+	p := newPool(t)
+	runAll(t, p, hosts)
+	runAll(t, p, repeat(hosts[0], 30))
+	for _, bad := range []string{"drop connection", "no more sessions"} {
+		if strings.Contains(d.log.String(), bad) {
+			t.Errorf("sshd says: %s", bad)
+		}
 	}
 }

@@ -173,3 +173,26 @@ func TestCloseEndsCommands(t *testing.T) {
 		t.Errorf("after Close: %v", err)
 	}
 }
+
+// TestBecome: what is sent is the command's own rendering, and nothing else.
+func TestBecome(t *testing.T) {
+	s := newServer(t).start()
+	p := newPool(t)
+	mustRun(t, p, s.hostOf("pve1"), clock(t)) // with the probe
+	list := command(t, "/usr/sbin/pct", "list")
+	for become, want := range map[allowlist.Become]string{
+		allowlist.AsIs: "/usr/sbin/pct list", allowlist.Sudo: "/usr/bin/sudo -n -- /usr/sbin/pct list",
+		allowlist.SudoAll: "/usr/bin/sudo -n -- /usr/sbin/pct list", allowlist.ViaGate: "/usr/sbin/pct list",
+	} {
+		h := s.hostOf("pve1")
+		h.Become = become
+		if _, err := p.Run(t.Context(), h, list); err != nil {
+			t.Fatal(err)
+		}
+		lines := s.ran()
+		got := lines[len(lines)-1]
+		if isTimed := strings.HasPrefix(got, "/usr/bin/timeout -k 2 "); !strings.HasSuffix(got, want) || isTimed == (become == allowlist.ViaGate) || got != list.Wire(become) {
+			t.Errorf("%s: sent %q, want %q", become, got, want)
+		}
+	}
+}

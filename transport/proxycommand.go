@@ -116,6 +116,9 @@ func (p *proxy) SetWriteDeadline(t time.Time) error { return p.in.SetDeadline(t)
 // knownHostsCommand returns the lines that a KnownHostsCommand prints. It is run
 // once, before the server's key is seen, so the tokens about that key are NONE.
 func knownHostsCommand(ctx context.Context, command, name string) ([]byte, error) {
+	if strings.ContainsAny(command, "\"'\\") {
+		return nil, &Error{Code: Unsupported, Message: "KnownHostsCommand: quotes and backslashes are not understood", Hint: "put the command into a script, and name that"}
+	}
 	words := strings.Fields(command)
 	for i, w := range words {
 		words[i] = strings.NewReplacer("%%", "%", "%H", name, "%I", "ORDER", "%f", "NONE", "%K", "NONE", "%t", "NONE").Replace(w)

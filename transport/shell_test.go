@@ -53,6 +53,9 @@ func setShell(t *testing.T, path string) {
 	}
 }
 
+// ownHome keeps the login's own home.
+const ownHome = "SetEnv PVELENS=test"
+
 // asUser is the daemon with the test user's login.
 func (d *daemon) asUser(t *testing.T) *Host {
 	key := newEd25519()
@@ -90,7 +93,7 @@ var loginShells = []struct{ name, install, rc, random string }{
 
 func TestLoginShells(t *testing.T) {
 	home := newUser(t)
-	d := startSSHD(t, "PrintMotd yes")
+	d := startSSHD(t, "PrintMotd yes\n"+ownHome)
 	h := d.asUser(t)
 	mounts := mountsForm(t)
 	for _, sh := range loginShells {
@@ -155,7 +158,7 @@ func checkShell(t *testing.T, h *Host, mounts allowlist.Command, noise bool) {
 
 func TestShellsThatRunNothing(t *testing.T) {
 	home := newUser(t)
-	d := startSSHD(t, "")
+	d := startSSHD(t, ownHome)
 	h := d.asUser(t)
 	for _, tt := range []struct {
 		name, shell string

@@ -142,7 +142,8 @@ func freePort(t testing.TB) int {
 }
 
 // startSSHD starts an sshd with a host key of each kind. The lines of config
-// come first and therefore win; $DIR in them is the daemon's folder.
+// come first and therefore win; $DIR in them is the daemon's folder. It is also
+// the logins' home, so that no file of the real one is read.
 func startSSHD(t testing.TB, config string) *daemon {
 	t.Helper()
 	path := need(t, "sshd", "openssh-server")
@@ -159,8 +160,9 @@ StrictModes no
 PermitRootLogin yes
 AcceptEnv LANG LC_*
 MaxStartups 100:30:200
+SetEnv HOME=%s
 AuthorizedKeysFile %s/authorized_keys
-`, d.port, d.dir)
+`, d.port, d.dir, d.dir)
 	for _, kind := range []string{"ed25519", "ecdsa", "rsa"} {
 		conf += "HostKey " + write(t, filepath.Join(d.dir, "host_"+kind), string(keyKinds()[kind].pem)) + "\n"
 	}

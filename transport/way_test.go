@@ -207,6 +207,10 @@ func TestKnownHostsCommand(t *testing.T) {
 	if _, err := newPool(t).Run(t.Context(), h, clock(t)); codeOf(err) != HostKey || !strings.Contains(err.Error(), "looked in KnownHostsCommand") {
 		t.Errorf("got %v", err)
 	}
+	h.Target.KnownHostsCommand = "/bin/cat 'a file'"
+	if _, err := newPool(t).Run(t.Context(), h, clock(t)); codeOf(err) != Unsupported {
+		t.Errorf("got %v", err)
+	}
 	h.Target.KnownHostsCommand = "/bin/cat /nonexistent"
 	if _, err := newPool(t).Run(t.Context(), h, clock(t)); codeOf(err) != Config {
 		t.Errorf("got %v", err)
