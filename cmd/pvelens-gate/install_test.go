@@ -44,12 +44,20 @@ func TestInstallScript(t *testing.T) {
 	}
 	key := newKey(t)
 	standIn(t, "/usr/local/bin/docker", `id -u`)
+	running := startSSHD(t, machine)
 	before := snapshot(t)
 	words := []string{"--gate", gateBinary(), "--key", authorized(key) + " you@desk"}
 	first, err := install(t, "dash", words...)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, first)
 	}
+	waitFor(t, "the running sshd to read its files again", func() bool {
+		c, err := ssh.Dial("tcp", running, login(key))
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
 	installed := snapshot(t)
 	for _, want := range []string{"etc/sudoers.d/pvelens f root:root 440", "etc/ssh/pvelens_authorized_keys f root:root 644", "etc/ssh/sshd_config.d/pvelens.conf f root:root 644", "usr/local/libexec/pvelens-gate f root:root 755"} {
 		if !strings.Contains(installed, want+"\n") {
@@ -87,7 +95,7 @@ func TestInstallScript(t *testing.T) {
 // configuration.
 func tryInstalled(t *testing.T, key ssh.Signer) {
 	t.Helper()
-	addr := startSSHD(t, "AllowTcpForwarding yes\nPermitTunnel yes\nX11Forwarding yes\nSubsystem sftp internal-sftp\nInclude /etc/ssh/sshd_config\n")
+	addr := startSSHD(t, machine)
 	c := dial(t, addr, "pvelens", key)
 	if r := run(c, "/bin/echo pvelens-probe"); r != (result{stdout: "pvelens-probe\n"}) {
 		t.Errorf("a permitted command: %v", r)
@@ -104,8 +112,42 @@ func tryInstalled(t *testing.T, key ssh.Signer) {
 		}
 	}
 	attackChannels(t, addr, "pvelens", key)
-	if _, err := ssh.Dial("tcp", addr, &ssh.ClientConfig{User: "pvelens", Auth: []ssh.AuthMethod{ssh.Password("")}, HostKeyCallback: ssh.InsecureIgnoreHostKey()}); err == nil {
-		t.Error("came in without a key")
+	c.Close()
+	password := login(key)
+	password.Auth = []ssh.AuthMethod{ssh.Password("")}
+	for _, config := range []*ssh.ClientConfig{password, login(newKey(t))} {
+		if _, err := ssh.Dial("tcp", addr, config); err == nil {
+			t.Error("came in without the key")
+		}
+	}
+}
+
+// machine is the machine's own configuration, which allows much.
+const machine = "AllowTcpForwarding yes\nPermitTunnel yes\nX11Forwarding yes\nSubsystem sftp internal-sftp\nInclude /etc/ssh/sshd_config\n"
+
+func login(key ssh.Signer) *ssh.ClientConfig {
+	return &ssh.ClientConfig{User: "pvelens", Auth: []ssh.AuthMethod{ssh.PublicKeys(key)}, HostKeyCallback: ssh.InsecureIgnoreHostKey()}
+}
+
+// The script that pvelens prints names the table that the gate must hold.
+func TestInstallScriptComparesTheTable(t *testing.T) {
+	if !inNamespace(t, "sshd", "sudo", "visudo", "sh") {
+		return
+	}
+	b, err := os.ReadFile(installScript)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for hash, permitted := range map[string]bool{allowlist.Hash(): true, strings.Repeat("0", 64): false} {
+		file := filepath.Join(t.TempDir(), "install.sh")
+		script := strings.Replace(string(b), "ALLOWLIST_SHA256=''", "ALLOWLIST_SHA256='"+hash+"'", 1)
+		if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command("sh", file, "--gate", gateBinary(), "--key", authorized(newKey(t))).CombinedOutput()
+		if (err == nil) != permitted || !permitted && !strings.Contains(string(out), "another table") {
+			t.Errorf("hash %.8s: %v\n%s", hash, err, out)
+		}
 	}
 }
 

@@ -161,7 +161,7 @@ func startSSHD(t *testing.T, config string) string {
 	addr := free.Addr().String()
 	_, port, _ := net.SplitHostPort(addr)
 	file := filepath.Join(t.TempDir(), "sshd_config")
-	config = "Port " + port + "\nListenAddress 127.0.0.1\nHostKey /etc/ssh/ssh_host_ed25519_key\nPidFile none\nMaxStartups 100\nMaxSessions 10\nUsePAM yes\n" + config
+	config = "Port " + port + "\nListenAddress 127.0.0.1\nHostKey /etc/ssh/ssh_host_ed25519_key\nPidFile /run/sshd.pid\nMaxStartups 100\nMaxSessions 10\nUsePAM yes\n" + config
 	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
 		t.Fatal(err)
 	}
