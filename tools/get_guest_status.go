@@ -27,11 +27,12 @@ var getGuestStatus = define("get_guest_status", "Show a guest's live state",
 			return nil, err
 		}
 		s.offlineNodes(p.cluster, p.Node)
-		return report.BuildGuestStatus(s.look(p)), nil
+		return report.BuildGuestStatus(s.look(p, p.Lock != "")), nil
 	})
 
-// look reads what its node tells about a guest, all at once.
-func (s *Session) look(p *place) report.GuestLook {
+// look reads what its node tells about a guest, all at once; the node's tasks
+// only when they are wanted.
+func (s *Session) look(p *place, tasks bool) report.GuestLook {
 	l := p.filed()
 	e, err := p.cluster.at(p.Node)
 	if err != nil {
@@ -44,7 +45,7 @@ func (s *Session) look(p *place) report.GuestLook {
 	var jobs []func()
 	var mu sync.Mutex
 	write := func(f func()) { mu.Lock(); defer mu.Unlock(); f() }
-	if p.Lock != "" {
+	if tasks {
 		jobs = append(jobs, func() { t := s.tasks(e); write(func() { l.Tasks = t }) })
 	}
 	if !p.Template {

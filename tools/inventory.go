@@ -43,6 +43,7 @@ type cluster struct {
 	parts
 
 	live    map[int]string    // states read from the nodes themselves
+	filled  bool              // what .rrd lacks was asked for
 	server  *entry            // who answered
 	members map[string]*entry // by PVE node name; only nodes that are in the profile
 	lost    map[string]error  // why a member of the profile could not be asked itself

@@ -118,8 +118,11 @@ func (s *Session) snapshotTask(p *place, rows []report.Snapshot) bool {
 		return false
 	}
 	l := p.filed()
-	return report.RunningTask(s.tasks(e), p.VMID, l.Boot(), []string{"qmsnapshot", "vzsnapshot", "qmdelsnapshot", "vzdelsnapshot", "qmrollback", "vzrollback", "vzdump"}) != nil
+	return report.RunningTask(s.tasks(e), p.VMID, l.Boot(), snapshotTasks) != nil
 }
+
+// snapshotTasks are the tasks that make or remove snapshots.
+var snapshotTasks = []string{"qmsnapshot", "vzsnapshot", "qmdelsnapshot", "vzdelsnapshot", "qmrollback", "vzrollback", "vzdump"}
 
 // describe adds the descriptions, which only the node's own list tells.
 func (s *Session) describe(p *place, rows []report.Snapshot) {

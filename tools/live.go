@@ -36,9 +36,10 @@ func (s *Session) live(c *cluster) {
 // not known and something is missing because of them.
 func (s *Session) otherNumbers(c *cluster) {
 	rrd := &c.State.RRD
-	if len(rrd.UnknownFamilies) == 0 || !c.lacks() {
+	if c.filled || len(rrd.UnknownFamilies) == 0 || !c.lacks() {
 		return
 	}
+	c.filled = true
 	err := errorf(report.Unsupported, "/etc/pve/.rrd has key families that pvelens does not know: %s", strings.Join(cleanAll(rrd.UnknownFamilies), ", "))
 	out, failed := s.ask(s.ctx, c.server, "resources")
 	if failed == nil {

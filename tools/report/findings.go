@@ -50,6 +50,7 @@ var Catalogue = []Rule{
 	{Code: "GUEST_AGENT_SILENT", Severity: Info, Why: "The guest agent is enabled but does not answer.", Fix: "Start qemu-guest-agent inside the VM; restart the VM if the agent was enabled while it ran."},
 	{Code: "GUEST_BALLOON_PRESSURE", Severity: Warning, Why: "The node takes memory back from the VM although the VM has little left.", Fix: "Raise the minimum memory or free memory on the node."},
 	{Code: "GUEST_CPU_HIGH", Severity: Warning, Compare: ">", Warning: 90, Unit: "percent", Why: "The guest uses nearly all of its cores, over the last hour where history was asked for.", Fix: "Look at the processes inside; give it more cores."},
+	{Code: "GUEST_CPU_THROTTLED", Severity: Info, Compare: ">", Info: 25, Unit: "percent", Why: "The guest's own CPU limit held it back in many of the periods since it started.", Fix: "Raise or remove cpulimit: pct set / qm set VMID --cpulimit N"},
 	{Code: "GUEST_CPU_TYPE_KVM64", Severity: Info, Why: "The VM's CPU type is kvm64, which hides features that programs need.", Fix: "qm set VMID --cpu x86-64-v2-AES or, on equal nodes, host."},
 	{Code: "GUEST_DISK_IDE", Severity: Info, Why: "A disk of the VM is attached by IDE, which is slow.", Fix: "Attach it by SCSI with virtio-scsi-single after installing the driver."},
 	{Code: "GUEST_FS_FULL", Severity: Warning, Compare: ">=", Warning: 85, Critical: 95, Unit: "percent", Why: "A filesystem inside the guest is nearly full.", Fix: "Free space inside, or pct resize / qm disk resize."},
