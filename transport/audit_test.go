@@ -201,6 +201,28 @@ func TestRotationKeepsTheChain(t *testing.T) {
 	}
 }
 
+// TestFailedRotationKeepsTheLog: the log grows on where it is.
+func TestFailedRotationKeepsTheLog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	a := openAudit(t, path)
+	a.most = 1000
+	inTheWay := func(path string) {
+		if err := os.MkdirAll(filepath.Join(path, "x"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	inTheWay(path + ".new")
+	appendN(t, a, 20)
+	os.RemoveAll(path + ".new")
+	for i := range auditKept {
+		inTheWay(a.rotated(i + 1))
+	}
+	appendN(t, a, 20)
+	if c, err := verifyFiles(t, "", path); err != nil || c.Lines != 40 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
 func exists(path string) bool { _, err := os.Stat(path); return err == nil }
 
 // TestAuditOfManyProcesses starts the test program again as writers.

@@ -51,7 +51,7 @@ func (a *Audit) append(l AuditLine) error {
 	}
 	a.head = hashLine(line)
 	if size+int64(len(out)) > a.most {
-		return a.rotate()
+		a.rotate()
 	}
 	return nil
 }
@@ -146,28 +146,29 @@ func (a *Audit) tail() (last []byte, torn bool, size int64, err error) {
 }
 
 // rotate moves the file aside. The new one is complete before it takes the name,
-// so that no process ever finds an empty log and begins a chain of its own.
-func (a *Audit) rotate() error {
-	for i := auditKept; i > 1; i-- {
-		older := fmt.Sprintf("%s.%d", a.path, i)
-		if err := os.Rename(fmt.Sprintf("%s.%d", a.path, i-1), older); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	if err := os.Link(a.path, a.path+".1"); err != nil {
-		return err
-	}
+// so that no process ever finds an empty log and begins a chain of its own. When
+// something fails, the log stays as it is and grows.
+func (a *Audit) rotate() {
 	first := AuditLine{At: a.now().UTC().Truncate(time.Millisecond), PID: os.Getpid(), Event: "rotated", Prev: a.head}.encode()
 	next := a.path + ".new"
 	if err := os.WriteFile(next, append(first, '\n'), 0o600); err != nil {
-		return err
+		return
+	}
+	defer os.Remove(next) // what is left of it after a failure
+	for i := auditKept; i > 1; i-- {
+		os.Rename(a.rotated(i-1), a.rotated(i)) // the oldest goes; there may be fewer
+	}
+	if err := os.Link(a.path, a.rotated(1)); err != nil {
+		return
 	}
 	if err := os.Rename(next, a.path); err != nil {
-		return err
+		os.Remove(a.rotated(1))
+		return
 	}
 	a.head = hashLine(first)
-	return nil
 }
+
+func (a *Audit) rotated(i int) string { return fmt.Sprintf("%s.%d", a.path, i) }
 
 // auditError is the error of a log that cannot be written.
 func auditError(node string, err error) error {
