@@ -30,7 +30,7 @@ func (s *Session) agentTurn(e *entry, vmid int) error {
 	if deadline, ok := s.ctx.Deadline(); ok && wait > 0 && turn.Add(agentLeast).After(deadline) {
 		e.mu.Unlock()
 		after := int(wait.Round(time.Second) / time.Second)
-		return (&Error{Code: report.Timeout, Node: e.name(), Message: fmt.Sprintf("the agent of VM %d was asked a moment ago; it is asked at most once in %s, and for %s after it did not answer", vmid, agentRest, agentBackoff)}).
+		return (&Error{Code: report.Timeout, Node: e.name(), Message: fmt.Sprintf("the agent of VM %d was asked a moment ago; it is asked at most once in %s, and not for %s after it did not answer", vmid, plainSeconds(agentRest), plainSeconds(agentBackoff))}).
 			hint("ask again in %d s", max(after, 1))
 	}
 	if e.busyTill == nil {
@@ -40,6 +40,8 @@ func (s *Session) agentTurn(e *entry, vmid int) error {
 	e.mu.Unlock()
 	return sleep(s.ctx, wait)
 }
+
+func plainSeconds(d time.Duration) string { return report.Seconds(report.Ptr(int64(d.Seconds()))) }
 
 // agentLeast is what one question to an agent takes at least: a program that
 // starts on the node, and a poll after a second.

@@ -111,7 +111,7 @@ func (s *Session) agentTrouble(p *dockerPlace, t parse.AgentTrouble, out output)
 	switch t {
 	case parse.AgentTimedOut:
 		p.entry.agentSilent(vmid)
-		return as(report.PlaceTimeout, report.Timeout, "the program did not end within 10 s in the guest; the agent is left alone for %s", agentBackoff)
+		return as(report.PlaceTimeout, report.Timeout, "the program did not end within 10 s in the guest; the agent is left alone for %s", plainSeconds(agentBackoff))
 	case parse.AgentSilent:
 		return as(report.PlaceAgentOff, report.Unsupported, "the guest agent is enabled, but does not answer")
 	case parse.AgentOff:

@@ -33,6 +33,7 @@ var replays sync.Map
 type replayed struct {
 	cluster *fixtures.Cluster
 	profile *profiles.Profile
+	audit   *transport.Audit
 }
 
 // replay starts a scenario behind the real transport and returns an Env that
@@ -69,7 +70,7 @@ func replay(t *testing.T, sc fixtures.Scenario, o fixtures.Options) *Env {
 		},
 	}
 	env := &Env{Open: func(string) (*Backend, error) { return backend, nil }, Version: "test"}
-	replays.Store(env, &replayed{cluster, p})
+	replays.Store(env, &replayed{cluster, p, audit})
 	t.Cleanup(func() {
 		replays.Delete(env)
 		_ = pool.Close()
