@@ -88,7 +88,8 @@ var dockerWords = []struct {
 //	Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?
 //
 // Text on stderr with exit 0 is no failure: warnings stand there. Exit 0 from
-// podman under docker's name is DockerIsPodman only if its notice is there.
+// podman under docker's name is DockerIsPodman only if its notice is there; what
+// it printed is good then. When qm itself failed, GuestAgentError knows why.
 func ClassifyDocker(program string, exit int, stdout, stderr []byte) DockerFailure {
 	f := DockerFailure{Missing: []string{}}
 	lines := failureLines(stderr)

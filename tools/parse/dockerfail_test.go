@@ -59,6 +59,7 @@ func TestClassifyDocker(t *testing.T) {
 		{"sudo with a password", "docker", 1, "", "sudo: a password is required", DockerFailure{DockerDenied, []string{}}},
 		{"a guest that moved away", "docker", 255, "", "Configuration file 'nodes/pve1/lxc/999.conf' does not exist", DockerFailure{DockerGuestMissing, []string{}}},
 		{"a stopped VM", "docker", 255, "", "VM 201 is not running", DockerFailure{DockerGuestStopped, []string{}}},
+		{"a plugin's warning decides nothing", "docker", 1, "", "WARNING: Plugin \"/usr/libexec/docker/cli-plugins/x\" is not valid: sh: x: command not found\nCannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?", DockerFailure{DockerStopped, []string{}}},
 		{"only warnings", "docker", 1, "", "WARNING: Error loading config file: /root/.docker/config.json: permission denied", DockerFailure{DockerOther, []string{}}},
 		{"silence", "docker", 1, "", "", DockerFailure{DockerOther, []string{}}},
 	} {

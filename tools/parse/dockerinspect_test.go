@@ -151,7 +151,7 @@ func TestDockerInspectFields(t *testing.T) {
 			[]Port{{Protocol: "tcp", Container: 80, ContainerEnd: 80, Published: true, Host: 8000, HostEnd: 8010, Ephemeral: true, Configured: true}},
 		},
 		{
-			"the host's network publishes nothing", map[string]any{"status": "running", "network_mode": "host", "bindings": map[string]any{"80/tcp": []any{map[string]any{"HostPort": "80"}}}},
+			"the host's network publishes nothing", map[string]any{"status": "exited", "network_mode": "host", "bindings": map[string]any{"80/tcp": []any{map[string]any{"HostPort": "80"}}}},
 			func(c ContainerDetail) any { return c.Ports }, []Port{},
 		},
 		{"a running container's old exit code", running, func(c ContainerDetail) any { return c.ExitCode == nil }, true},

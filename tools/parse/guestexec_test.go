@@ -26,6 +26,7 @@ func TestQemuGuestExec(t *testing.T) {
 		{"recorded success", string(captured(t, "guest-exec-uname.json")), GuestExec{0, []byte("Linux homeassistant 6.18.44-fc-v782 #1 SMP PREEMPT_DYNAMIC @0 x86_64 GNU/Linux\n"), []byte{}}, ""},
 		{"encoded twice", `{"exited":1,"exitcode":0,"out-data":"f\u00c3\u00bcr \u00e2\u0082\u00ac"}`, GuestExec{0, []byte("für €"), []byte{}}, ""},
 		{"encoded once", `{"exited":1,"exitcode":0,"out-data":"für €"}`, GuestExec{0, []byte("für €"), []byte{}}, ""},
+		{"encoded once, and its low bytes are text", `{"exited":1,"exitcode":0,"out-data":"Ł"}`, GuestExec{0, []byte("Ł"), []byte{}}, ""},
 		{"encoded once, Latin-1 alone", `{"exited":1,"exitcode":0,"out-data":"für"}`, GuestExec{0, []byte("für"), []byte{}}, ""},
 		{"numbers as text, true as a flag", `{"exited":true,"exitcode":"1","out-truncated":"0"}`, GuestExec{1, []byte{}, []byte{}}, ""},
 		{"ended by a signal", `{"exited":1,"signal":9}`, GuestExec{137, []byte{}, []byte{}}, ""},

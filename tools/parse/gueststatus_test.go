@@ -70,6 +70,7 @@ func TestStatusCurrentFields(t *testing.T) {
 		err      string
 	}{
 		{"one field that is no number", `{"vmid":"120","status":"running","type":"lxc","pid":"abc","mem":"5"}`, []string{"pid: want a whole number"}, ""},
+		{"empty text is nothing, and no mistake", `{"vmid":101,"status":"running","mem":"","cpus":"","template":""}`, []string{}, ""},
 		{"without number", `{"status":"running"}`, nil, `guest status: want "vmid"`},
 		{"without status", `{"vmid":101}`, nil, `guest status: want "status"`},
 		{"nothing", "", nil, "guest status: want a JSON object, got nothing"},

@@ -74,6 +74,7 @@ func TestQemuInterfaces(t *testing.T) {
 			"br0.30 bc:24:11:00:02:40  [10.30.0.240/24] -", "Ethernet 2 bc:24:11:00:02:41  [169.254.17.5/16] -",
 		}},
 		{"Windows gives a zone", `{"result":[{"name":"Ethernet","ip-addresses":[{"ip-address":"fe80::1%12","prefix":64}]}]}`, []string{"Ethernet   [fe80::1/64] -"}},
+		{"IPv4 in IPv6", `[{"name":"a","ip-addresses":[{"ip-address":"::ffff:10.0.0.1","prefix":24}]}]`, []string{"a   [10.0.0.1/24] -"}},
 		{"no interface", `{"result":[]}`, []string{}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -95,7 +96,7 @@ func TestQemuInterfaces(t *testing.T) {
 
 func TestInterfaceKind(t *testing.T) {
 	for name, want := range map[string]InterfaceKind{
-		"br-lan": InterfacePlain, "br0": InterfacePlain, "br-0123456789ab": InterfaceContainer, "docker_gwbridge": InterfaceContainer, "ens18": InterfacePlain,
+		"br-lan": InterfacePlain, "br-cafe": InterfacePlain, "br0": InterfacePlain, "br-0123456789ab": InterfaceContainer, "docker_gwbridge": InterfaceContainer, "ens18": InterfacePlain,
 		"Loopback Pseudo-Interface 1": InterfaceLoopback, "wg0": InterfaceOverlay, "wgs": InterfacePlain, "ztabc123": InterfaceOverlay, "tun0": InterfaceOverlay, "hassio": InterfaceContainer,
 	} {
 		if got := interfaceKind(name); got != want {
