@@ -330,6 +330,11 @@ func TestSameAsSSH(t *testing.T) {
 						d.user = c.user
 					}
 					answered[kind]++
+					for _, hop := range append(got.ProxyJump, got) {
+						if !c.allow && hop.ProxyCommand+hop.KnownHostsCommand != "" {
+							t.Errorf("%s %s: a command that the profile does not allow: %+v", kind, host, hop)
+						}
+					}
 					if diff := (oracle{t, ssh, env, config, d}).compare(got); diff != "" {
 						t.Errorf("%s %s: -ssh +ours\n%s", kind, host, diff)
 					}

@@ -50,6 +50,13 @@ func goldenCases(t *testing.T) []sshCase {
 func goldenEnv(env Env, ssh string) Env {
 	env.Home, env.User, env.UID, env.Hostname = "/root", "root", 0, "lab"
 	env.SSH = func() (string, error) { return ssh, nil }
+	getenv := env.Getenv
+	env.Getenv = func(name string) string {
+		if name == "USER" {
+			return "root"
+		}
+		return getenv(name)
+	}
 	env.LookupHome = func(name string) (string, error) {
 		if name != "root" {
 			return "", os.ErrNotExist
