@@ -2,9 +2,7 @@ package parse
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,25 +53,6 @@ type Container struct {
 	Networks []string   // sorted
 	Pod      string     // podman: the pod's ID
 	Compose  *Compose   // nil: not part of a project
-}
-
-// Compose says which project a container belongs to, from its labels.
-type Compose struct {
-	Project     string
-	Service     string
-	Number      *int // 1..N of a scaled service
-	OneOff      bool // made by "compose run", not part of "up"
-	ConfigFiles []string
-	WorkingDir  string
-	Version     string
-	DependsOn   []Dependency
-}
-
-// A Dependency is one entry of a service's depends_on, in the order of service.
-type Dependency struct {
-	Service   string
-	Condition string // service_started, service_healthy, service_completed_successfully; "" in old labels
-	Restart   bool
 }
 
 // DockerPs reads what docker ps (20.10 to 29) and podman ps (4 and 5) print for
@@ -271,63 +250,6 @@ func zonedTime(s string) *time.Time {
 	return &t
 }
 
-func psCompose(o jsonObject) *Compose {
-	return newCompose(o, "compose_version", "")
-}
-
-// newCompose reads the labels of one project. podman-compose 1.x sets its own
-// label beside Compose's, so that is asked only when the other is empty.
-func newCompose(o jsonObject, version, podmanProject string) *Compose {
-	c := Compose{
-		Project: o.text("project"), Service: o.text("service"), WorkingDir: o.text("working_dir"),
-		Version: o.text(version), OneOff: strings.EqualFold(o.text("oneoff"), "true"),
-	}
-	if c.Project == "" && podmanProject != "" {
-		c.Project = o.text(podmanProject)
-	}
-	if c.Project == "" {
-		return nil
-	}
-	if s := o.text("number"); s != "" {
-		c.Number = smallInt(positive(parseInt(s)))
-	}
-	c.ConfigFiles = configFiles(c.WorkingDir, o.text("config_files"))
-	c.DependsOn = dependencies(o.text("depends_on"))
-	return &c
-}
-
-// configFiles splits at commas and makes relative paths absolute: Compose 1 and
-// podman-compose write them relative to the working directory.
-func configFiles(dir, files string) []string {
-	out := []string{}
-	for _, f := range splitFields(files, ",") {
-		windows := strings.Contains(f, `:\`) || strings.HasPrefix(f, `\\`)
-		if !path.IsAbs(f) && path.IsAbs(dir) && f != "-" && !windows {
-			f = path.Join(dir, f)
-		}
-		out = append(out, f)
-	}
-	return out
-}
-
-// dependencies reads "db:service_healthy:false,cache:service_started:true".
-func dependencies(label string) []Dependency {
-	out := []Dependency{}
-	for _, part := range splitFields(label, ",") {
-		f := strings.Split(part, ":")
-		d := Dependency{Service: f[0]}
-		if len(f) > 1 {
-			d.Condition = f[1]
-		}
-		if len(f) > 2 {
-			d.Restart = strings.EqualFold(f[2], "true")
-		}
-		out = append(out, d)
-	}
-	slices.SortStableFunc(out, func(a, b Dependency) int { return strings.Compare(a.Service, b.Service) })
-	return out
-}
-
 // A RuntimeVersion is what docker version prints: the client is always there.
 type RuntimeVersion struct {
 	Client, ClientAPI string
@@ -359,13 +281,4 @@ func DockerVersion(out []byte) (RuntimeVersion, error) {
 		}
 	}
 	return v, nil
-}
-
-// rawKeys returns the names of a field that is an object or null, sorted.
-func rawKeys(raw json.RawMessage) []string {
-	var m map[string]json.RawMessage
-	if json.Unmarshal(raw, &m) != nil {
-		return nil
-	}
-	return jsonObject{fields: m}.keys()
 }

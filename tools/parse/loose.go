@@ -277,3 +277,12 @@ func nonNegative(n *int64) *int64 {
 	}
 	return n
 }
+
+// rawKeys returns the names of a field that is an object or null, sorted.
+func rawKeys(raw json.RawMessage) []string {
+	var m map[string]json.RawMessage
+	if json.Unmarshal(raw, &m) != nil {
+		return nil
+	}
+	return jsonObject{fields: m}.keys()
+}
