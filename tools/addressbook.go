@@ -1,0 +1,693 @@
+package tools
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"pvelens/tools/parse"
+	"pvelens/tools/report"
+)
+
+// An addressBook is everything that files and tables say of addresses: read
+// once, then asked for any number of them.
+type addressBook struct {
+	s        *Session
+	inv      *inventory
+	holders  []report.Holder
+	seen     []report.NeighbourSeen
+	nodes    []nodeNet
+	gateways []netip.Addr
+	networks []netip.Prefix
+	ranges   []parse.AddressRange
+	blocking []string
+	open     []string
+	owners   map[string]string // by MAC
+	dynamic  []dynamicNIC      // of running guests whose addresses are not in the configuration
+	closed   []dynamicNIC      // of stopped guests, with addresses that may be set inside
+
+	mu sync.Mutex
+}
+
+// nodeNet is one node's view of the network.
+type nodeNet struct {
+	at     site
+	links  []parse.Link
+	routes []parse.Route
+}
+
+// A dynamicNIC is a network device whose address is not in the configuration.
+type dynamicNIC struct {
+	place   place
+	nic     report.NIC
+	segment report.Segment
+}
+
+// permitted refuses addresses and networks that the profile does not permit.
+func (s *Session) permitted(p netip.Prefix) error {
+	if len(s.Profile.PermittedNetworks) == 0 {
+		return errorf(report.InvalidArgument, "profile %s permits no networks, so no address is checked", s.Profile.Name).hint("add permitted_networks = [\"10.0.0.0/24\"] to the profile")
+	}
+	for _, n := range s.Profile.PermittedNetworks {
+		if n.Contains(p.Addr()) && n.Bits() <= p.Bits() {
+			return nil
+		}
+	}
+	return errorf(report.InvalidArgument, "%s is outside permitted_networks of profile %s", p, s.Profile.Name).hint("permitted are %s", strings.Join(texts(s.Profile.PermittedNetworks), ", "))
+}
+
+func texts[T fmt.Stringer](in []T) []string {
+	var out []string
+	for _, x := range in {
+		out = append(out, x.String())
+	}
+	return out
+}
+
+// addressBook reads configurations, neighbour tables, node addresses and SDN.
+// What cannot be read keeps every address from being proven free.
+func (s *Session) addressBook() (*addressBook, error) {
+	inv, err := s.inventory(needConfigs | needLive)
+	if err != nil {
+		return nil, err
+	}
+	b := &addressBook{s: s, inv: inv, owners: map[string]string{}}
+	var sites []site
+	for _, c := range inv.clusters {
+		s.offlineNodes(c, "")
+		if !c.has(needConfigs) {
+			b.block("configurations of cluster %s could not be read", c.Name)
+		}
+		b.guests(c)
+		b.sdn(c)
+		for _, n := range c.nodes() {
+			sites = append(sites, site{c, n})
+		}
+	}
+	parallel(sites, func(_ int, at site) { b.node(at) })
+	slices.SortFunc(b.nodes, func(x, y nodeNet) int { return strings.Compare(x.at.node, y.at.node) })
+	slices.Sort(b.blocking)
+	slices.Sort(b.open)
+	b.countShared()
+	return b, nil
+}
+
+func (b *addressBook) block(format string, args ...any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.blocking = append(b.blocking, fmt.Sprintf(format, args...))
+}
+
+func (b *addressBook) leaveOpen(format string, args ...any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if text := fmt.Sprintf(format, args...); !slices.Contains(b.open, text) {
+		b.open = append(b.open, text)
+	}
+}
+
+// guests takes the addresses from the configurations of a cluster's guests:
+// those that hold now, those that are pending, and, apart, snapshots' and
+// templates'.
+func (b *addressBook) guests(c *cluster) {
+	rows := map[int]report.Guest{}
+	for _, g := range report.Guests(c.view(b.inv), false) {
+		rows[g.VMID] = g
+	}
+	for i := range c.configs {
+		cfg := &c.configs[i]
+		row, ok := rows[cfg.VMID]
+		if !ok {
+			row = report.Guest{VMID: cfg.VMID, Type: cfg.Kind, Node: cfg.Node, Name: report.Clean(cfg.Current.Name), Status: report.Unknown}
+		}
+		p := place{Guest: row, cluster: c, config: cfg}
+		b.settings(p, cfg.Current, "")
+		if cfg.Pending != nil {
+			b.settings(p, cfg.Pending.Settings, "")
+		}
+		for _, snap := range cfg.Snapshots {
+			b.settings(p, snap.Settings, "snapshot "+report.Clean(snap.Name))
+		}
+		b.undetermined(p)
+		if n := len(cfg.BadLines); n > 0 {
+			b.block("configuration of guest %d has lines that cannot be read", cfg.VMID)
+		}
+	}
+	for _, g := range c.State.Guests {
+		if c.has(needConfigs) && c.config(g.VMID) == nil {
+			b.block("the configuration of guest %d on %s was not there to read", g.VMID, g.Node)
+		}
+	}
+}
+
+// settings takes the static addresses of one section; aside says that they are
+// not in use now.
+func (b *addressBook) settings(p place, g parse.GuestSettings, aside string) {
+	if p.Template && aside == "" {
+		aside = "template"
+	}
+	cfg := report.Configuration(p.Guest, parse.GuestConfig{Kind: p.Type, Current: g}).Current
+	segments := map[string]report.Segment{}
+	for _, n := range cfg.NICs {
+		segments[strings.TrimPrefix(n.Key, "net")] = segmentOf(n)
+		if n.MAC != "" && aside == "" {
+			b.owners[strings.ToLower(n.MAC)] = guestText(p.Guest)
+		}
+		b.static(p, n, segmentOf(n), n.MAC, "config", aside)
+	}
+	for _, n := range cfg.CloudInit {
+		if seg, ok := segments[strings.TrimPrefix(n.Key, "ipconfig")]; ok {
+			b.static(p, n, seg, "", "cloudinit", aside)
+		} else {
+			b.static(p, n, report.Segment{}, "", "cloudinit", aside)
+		}
+	}
+}
+
+func segmentOf(n report.NIC) report.Segment {
+	seg := report.Segment{Bridge: n.Bridge}
+	if n.VLAN != nil {
+		seg.VLAN = *n.VLAN
+	}
+	return seg
+}
+
+func guestText(g report.Guest) string {
+	return strings.TrimSpace(fmt.Sprintf("guest %d %s", g.VMID, g.Name))
+}
+
+func (b *addressBook) static(p place, n report.NIC, seg report.Segment, mac, source, aside string) {
+	for _, prefix := range n.Prefixes() {
+		h := report.Holder{
+			Subject: fmt.Sprintf("guest/%d", p.VMID), Detail: fmt.Sprintf("%s on %s, %s", guestText(p.Guest), p.Node, n.Key), Source: source,
+			Address: prefix.Addr(), Prefix: prefix, MAC: mac, Segment: &seg, Running: p.Status == report.Running, Aside: aside,
+		}
+		if seg.Bridge == "" && source == "cloudinit" {
+			h.Segment = nil
+		}
+		b.holders = append(b.holders, h)
+		if aside == "" {
+			b.networks = append(b.networks, prefix)
+		}
+	}
+	for _, g := range []string{n.IPv4Gateway, n.IPv6Gateway} {
+		if a, err := netip.ParseAddr(g); err == nil && aside == "" {
+			b.gateways = append(b.gateways, a)
+		}
+	}
+}
+
+// undetermined names the network devices that may hold addresses which no
+// configuration tells.
+func (b *addressBook) undetermined(p place) {
+	if p.Template {
+		return
+	}
+	cfg := report.Configuration(p.Guest, *p.config).Current
+	static := map[string]bool{}
+	for _, n := range cfg.CloudInit {
+		static[strings.Replace(n.Key, "ipconfig", "net", 1)] = n.IPv4Mode == "static" && (n.IPv6Mode == "static" || n.IPv6Mode == "")
+	}
+	for _, n := range cfg.NICs {
+		if static[n.Key] || p.Type == "lxc" && n.IPv4Mode == "static" && n.IPv6Mode != "dhcp" && n.IPv6Mode != "auto" {
+			continue
+		}
+		if p.Status == report.Stopped {
+			if p.Type == "qemu" || n.IPv4Mode == "manual" || n.IPv6Mode == "manual" {
+				b.closed = append(b.closed, dynamicNIC{p, n, segmentOf(n)})
+			}
+			continue
+		}
+		b.dynamic = append(b.dynamic, dynamicNIC{p, n, segmentOf(n)})
+	}
+}
+
+// sdn takes gateways, ranges and given-out addresses from a cluster's SDN.
+func (b *addressBook) sdn(c *cluster) {
+	out, err := b.s.ask(b.s.ctx, c.server, "sdn")
+	if err == nil {
+		var sdn *parse.SDN
+		if sdn, err = parse.ParseSDN(out); err == nil {
+			for _, n := range sdn.Subnets {
+				b.networks = append(b.networks, n.Network)
+				b.ranges = append(b.ranges, n.Ranges...)
+				if n.Gateway.IsValid() {
+					b.gateways = append(b.gateways, n.Gateway)
+				}
+			}
+			if len(sdn.BadLines) > 0 {
+				b.block("SDN of cluster %s has lines that cannot be read", c.Name)
+			}
+		}
+	}
+	if err != nil {
+		b.s.miss(c.server.name(), err)
+		b.block("SDN of cluster %s could not be read", c.Name)
+	}
+	out, err = b.s.ask(b.s.ctx, c.server, "sdn-ipam")
+	var entries []parse.IPAMEntry
+	var notes []parse.Note
+	if err == nil {
+		entries, notes, err = parse.IPAM(out)
+	}
+	if err != nil || len(notes) > 0 {
+		b.s.miss(c.server.name(), err)
+		b.s.notes(c.server.name(), "sdn-ipam", notes)
+		b.block("SDN's addresses of cluster %s could not be read", c.Name)
+	}
+	for _, e := range entries {
+		who := "given out by SDN"
+		if e.VMID != nil {
+			who += fmt.Sprintf(" to guest %d", *e.VMID)
+		}
+		if e.Gateway {
+			who = "an SDN gateway"
+		}
+		b.holders = append(b.holders, report.Holder{Subject: "sdn", Detail: strings.TrimSpace(who + " " + report.Clean(e.Hostname)), Source: "sdn", Address: e.Address, MAC: e.MAC})
+	}
+}
+
+// node reads one node's addresses, routes and neighbours.
+func (b *addressBook) node(at site) {
+	e, err := at.cluster.at(at.node)
+	if err != nil {
+		b.block("node %s cannot be asked: %s", at.node, AsError(err).Message)
+		if !report.Offline(at.cluster.State, at.node) {
+			b.s.miss(at.node, err)
+		}
+		if m := at.cluster.member(at.node); m != nil {
+			if a, err := netip.ParseAddr(m.IP); err == nil {
+				b.mu.Lock()
+				b.holders = append(b.holders, report.Holder{Subject: "node/" + at.node, Detail: "node " + at.node, Source: "node", Address: a})
+				b.mu.Unlock()
+			}
+		}
+		return
+	}
+	n := nodeNet{at: at}
+	var table []parse.Neighbour
+	parallel([]string{"addresses", "routes", "neighbours"}, func(_ int, form string) {
+		out, err := b.s.ask(b.s.ctx, e, form)
+		var notes []parse.Note
+		if err == nil {
+			switch form {
+			case "addresses":
+				n.links, notes, err = parse.Links(out)
+			case "routes":
+				n.routes, notes, err = parse.Routes(out)
+			default:
+				table, notes, err = parse.Neighbours(out)
+			}
+			if err != nil {
+				err = unread(form, err)
+			}
+		}
+		if err != nil {
+			b.s.miss(at.node, err)
+			b.block("%s of node %s could not be read", form, at.node)
+		}
+		b.s.notes(at.node, form, notes)
+	})
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.nodes = append(b.nodes, n)
+	for _, l := range n.links {
+		if l.MAC != "" {
+			b.owners[strings.ToLower(l.MAC)] = "node " + at.node
+		}
+		for _, a := range l.Addresses {
+			b.holders = append(b.holders, report.Holder{Subject: "node/" + at.node, Detail: fmt.Sprintf("node %s on %s", at.node, report.Clean(l.Name)), Source: "node", Address: a.Prefix.Addr(), Prefix: a.Prefix, MAC: l.MAC})
+		}
+	}
+	for _, r := range n.routes {
+		if r.Dst.Bits() == 0 {
+			b.gateways = append(b.gateways, r.Gateways...)
+		}
+	}
+	for _, t := range table {
+		b.seen = append(b.seen, report.NeighbourSeen{Node: at.node, Neighbour: t})
+	}
+}
+
+// countShared counts for each entry how many addresses its MAC answers for on
+// that interface.
+func (b *addressBook) countShared() {
+	count := map[string]int{}
+	key := func(n report.NeighbourSeen) string {
+		family := "4"
+		if n.Addr.Is6() {
+			family = "6"
+		}
+		return n.Node + " " + n.Dev + " " + family + " " + n.MAC
+	}
+	for _, n := range b.seen {
+		if n.MAC != "" && !n.Addr.IsLinkLocalUnicast() && (n.Grade() == parse.GradeAnswered || n.Grade() == parse.GradeSeen) {
+			count[key(n)]++
+		}
+	}
+	for i := range b.seen {
+		b.seen[i].Shared = count[key(b.seen[i])]
+	}
+}
+
+// uplinks are the nodes that can ask for an address on layer 2.
+func (b *addressBook) uplinks(a netip.Addr) []report.Uplink {
+	var out []report.Uplink
+	for _, n := range b.nodes {
+		dev, ok := parse.OnLink(n.routes, a)
+		if !ok {
+			continue
+		}
+		u := report.Uplink{Node: n.at.node, Dev: dev, Segment: n.segment(dev)}
+		for _, r := range n.routes {
+			if slices.Contains(r.Devs, dev) && len(r.Gateways) == 0 && r.Dst.Contains(a) && r.Type == "unicast" && r.Dst.Bits() > u.Prefix.Bits() {
+				u.Prefix = r.Dst
+			}
+		}
+		out = append(out, u)
+	}
+	return out
+}
+
+// segment is the layer-2 network of an interface: a bridge itself, or a VLAN on
+// one.
+func (n nodeNet) segment(dev string) report.Segment {
+	for _, l := range n.links {
+		if l.Name == dev && l.Kind == "vlan" && l.VLAN != nil {
+			return report.Segment{Bridge: l.Parent, VLAN: int64(*l.VLAN)}
+		}
+	}
+	return report.Segment{Bridge: dev}
+}
+
+// view is what the book knows of one address.
+func (b *addressBook) view(a netip.Addr) report.AddressView {
+	v := report.AddressView{Address: a, At: b.s.now.Unix(), Uplinks: b.uplinks(a), Gateways: b.gateways, Ranges: b.ranges, Owners: b.owners, Blocking: slices.Clone(b.blocking), Open: slices.Clone(b.open)}
+	v.Open = append(v.Open, stoppedText(onSegment(v, b.closed))...)
+	for _, p := range b.networks {
+		if p.Contains(a) && !slices.Contains(v.Networks, p.Masked()) {
+			v.Networks = append(v.Networks, p.Masked())
+		}
+	}
+	for _, h := range b.holders {
+		if h.Address == a {
+			v.Holders = append(v.Holders, h)
+		}
+	}
+	for _, n := range b.seen {
+		if n.Addr == a {
+			v.Seen = append(v.Seen, n)
+		}
+	}
+	for _, u := range v.Uplinks {
+		if mac, shared := b.answersForMany(u); shared > 0 {
+			v.Blocking = append(v.Blocking, fmt.Sprintf("%s answers for %d addresses on %s of %s (proxy ARP?), so silence there proves nothing", mac, shared, u.Dev, u.Node))
+		}
+	}
+	return v
+}
+
+// answersForMany finds a MAC of nobody known that answers for many addresses on
+// an uplink.
+func (b *addressBook) answersForMany(u report.Uplink) (mac string, shared int) {
+	for _, n := range b.seen {
+		if n.Node == u.Node && n.Dev == u.Dev && n.Shared > max(shared, report.ManyAddresses-1) && b.owners[strings.ToLower(n.MAC)] == "" && !report.VirtualRouter(n.MAC) {
+			mac, shared = n.MAC, n.Shared
+		}
+	}
+	return mac, shared
+}
+
+// onSegment are those of nics that are on the network of an address; without an
+// uplink it is every one.
+func onSegment(v report.AddressView, nics []dynamicNIC) []dynamicNIC {
+	var out []dynamicNIC
+	for _, d := range nics {
+		if len(v.Uplinks) == 0 || slices.ContainsFunc(v.Uplinks, func(u report.Uplink) bool { return u.Segment.Same(d.segment) }) || len(d.nic.Trunks) > 0 {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// stoppedText names stopped guests with their devices, a line a guest.
+func stoppedText(nics []dynamicNIC) []string {
+	keys := map[string][]string{}
+	for _, d := range nics {
+		keys[guestText(d.place.Guest)] = append(keys[guestText(d.place.Guest)], d.nic.Key)
+	}
+	var out []string
+	for _, who := range slices.Sorted(maps.Keys(keys)) {
+		out = append(out, fmt.Sprintf("%s is stopped; addresses set inside it are not known (%s)", who, strings.Join(keys[who], ", ")))
+	}
+	return out
+}
+
+// maxObserved is how many guests are asked for their addresses in one call.
+const maxObserved = 24
+
+// observe asks running guests what addresses they have, and their containers.
+func (b *addressBook) observe(nics []dynamicNIC) {
+	byGuest := map[string]dynamicNIC{}
+	for _, d := range nics {
+		byGuest[fmt.Sprintf("%s/%d", d.place.cluster.Name, d.place.VMID)] = d
+	}
+	keys := slices.Sorted(maps.Keys(byGuest))
+	for i, k := range keys {
+		if i >= maxObserved {
+			b.leaveOpen("%s was not asked for its addresses (%d guests a call are)", guestText(byGuest[k].place.Guest), maxObserved)
+		}
+	}
+	parallel(keys[:min(len(keys), maxObserved)], func(_ int, k string) {
+		d := byGuest[k]
+		found, err := b.s.observed(&d.place)
+		if err != nil {
+			b.leaveOpen("addresses of %s (%s): %s", guestText(d.place.Guest), modeText(d.nic), AsError(err).Message)
+			return
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for _, i := range found {
+			if i.Kind == parse.InterfaceLoopback || i.Kind == parse.InterfaceContainer || i.Kind == parse.InterfaceOverlay {
+				continue
+			}
+			for _, a := range i.Addresses {
+				source := "lxc"
+				if d.place.Type == "qemu" {
+					source = "agent"
+				}
+				b.holders = append(b.holders, report.Holder{Subject: fmt.Sprintf("guest/%d", d.place.VMID), Detail: fmt.Sprintf("%s on %s, %s", guestText(d.place.Guest), d.place.Node, report.Clean(i.Name)), Source: source, Address: a.Addr(), Prefix: a, MAC: i.MAC, Running: true, Segment: b.segmentOfMAC(d.place, i.MAC)})
+			}
+		}
+	})
+}
+
+// segmentOfMAC is the network of the guest's device with that MAC; nil where it
+// is none of them.
+func (b *addressBook) segmentOfMAC(p place, mac string) *report.Segment {
+	for _, n := range report.Configuration(p.Guest, *p.config).Current.NICs {
+		if mac != "" && strings.EqualFold(n.MAC, mac) {
+			seg := segmentOf(n)
+			return &seg
+		}
+	}
+	return nil
+}
+
+func modeText(n report.NIC) string {
+	switch {
+	case n.IPv4Mode != "" && n.IPv4Mode != "static":
+		return n.Key + " " + n.IPv4Mode
+	case n.IPv6Mode != "" && n.IPv6Mode != "static":
+		return n.Key + " " + n.IPv6Mode
+	}
+	return n.Key + ", set inside"
+}
+
+// observed asks one running guest for its interfaces.
+func (s *Session) observed(p *place) ([]parse.GuestInterface, error) {
+	if p.Status != report.Running {
+		return nil, errorf(report.NotFound, "its state is %s", p.Status)
+	}
+	e, err := p.cluster.at(p.Node)
+	if err != nil {
+		return nil, err
+	}
+	var found []parse.GuestInterface
+	var notes []parse.Note
+	if p.Type == "lxc" {
+		out, err := s.ask(s.ctx, e, "lxc-interfaces", p.Node, fmt.Sprint(p.VMID))
+		if err != nil {
+			return nil, err
+		}
+		if found, notes, err = parse.LXCInterfaces(out); err != nil {
+			return nil, unread("lxc-interfaces", err)
+		}
+	} else {
+		if _, reason := agentAllowed(p.config); reason != "" {
+			return nil, errorf(report.Unsupported, "%s", reason)
+		}
+		out, trouble, err := s.askAgent(e, p.VMID, "qemu-interfaces", p.Node, fmt.Sprint(p.VMID))
+		if err != nil {
+			return nil, err
+		}
+		if out.Exit != 0 {
+			return nil, errorf(report.Unsupported, "the guest agent does not answer (%v)", trouble)
+		}
+		if found, notes, err = parse.QemuInterfaces(out.Stdout); err != nil {
+			return nil, unread("qemu-interfaces", err)
+		}
+	}
+	if len(notes) > 0 {
+		return found, errorf(report.Internal, "part of its interfaces could not be read")
+	}
+	return found, nil
+}
+
+// containers takes the addresses of containers on networks of their own (macvlan
+// and ipvlan) from running guests and docker hosts. Addresses inside a bridge
+// network of Docker are the guest's own business.
+func (b *addressBook) containers() {
+	places := b.s.runningGuests(b.inv)
+	for _, e := range b.s.dockers {
+		places = append(places, newDockerHost(e))
+	}
+	for _, r := range b.s.askDocker(places, true, nil) {
+		switch r.Place.Status {
+		case report.PlaceOK:
+		case report.PlaceNoDocker, report.PlaceDaemonStopped, report.PlaceGuestStopped:
+			continue
+		default:
+			b.leaveOpen("containers of %s: %s", whereText(r.Place.Where), r.Place.Reason)
+		}
+		for _, d := range r.Details {
+			for _, n := range d.Networks {
+				for _, p := range []netip.Prefix{n.IPv4, n.IPv6} {
+					if p.IsValid() && n.Assigned {
+						b.holders = append(b.holders, report.Holder{
+							Subject: "container", Detail: fmt.Sprintf("container %s in %s, network %s", report.Clean(d.Name), whereText(r.Place.Where), report.Clean(n.Name)),
+							Source: "container", Address: p.Addr(), Prefix: p, MAC: n.MAC, Running: true,
+						})
+					}
+				}
+			}
+		}
+	}
+}
+
+func whereText(w report.Where) string {
+	if w.Host != "" {
+		return w.Host
+	}
+	return strings.TrimSpace(fmt.Sprintf("guest %d %s", w.Guest, w.GuestName))
+}
+
+// The probes: at most maxProbes a call, probesPerMinute a process.
+const (
+	maxProbes       = 16
+	probesPerMinute = 60
+)
+
+var probes = &probeBudget{}
+
+// A probeBudget counts the probes of the last minute.
+type probeBudget struct {
+	mu   sync.Mutex
+	sent []time.Time
+}
+
+func (p *probeBudget) take(now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sent = slices.DeleteFunc(p.sent, func(t time.Time) bool { return now.Sub(t) >= time.Minute })
+	if len(p.sent) >= probesPerMinute {
+		return false
+	}
+	p.sent = append(p.sent, now)
+	return true
+}
+
+// probe asks for an address from the first node that is on-link for it: a ping
+// makes the kernel ask on layer 2, and the neighbour table then tells, even where
+// the ping is dropped.
+func (b *addressBook) probe(v *report.AddressView) {
+	if len(v.Uplinks) == 0 {
+		v.Unprobed = "no node that can be asked is on-link for it"
+		return
+	}
+	u := v.Uplinks[0]
+	if u.Prefix.Addr().Is4() && u.Prefix.Bits() < 16 || u.Prefix.Addr().Is6() && u.Prefix.Bits() < 64 {
+		v.Unprobed = fmt.Sprintf("the network %s is too large", u.Prefix)
+		return
+	}
+	var e *entry
+	for _, n := range b.nodes {
+		if n.at.node == u.Node {
+			e, _ = n.at.cluster.at(u.Node)
+		}
+	}
+	if e == nil {
+		v.Unprobed = "node " + u.Node + " cannot be asked"
+		return
+	}
+	if !probes.take(time.Now()) {
+		v.Unprobed = fmt.Sprintf("this process has sent %d probes in the last minute", probesPerMinute)
+		return
+	}
+	out, err := b.s.exec(b.s.ctx, e, "ping", v.Address.String())
+	if err == nil && failure(out) != nil {
+		err = failure(out)
+	}
+	if err != nil {
+		b.s.miss(u.Node, err)
+		v.Unprobed = "the probe failed: " + AsError(err).Message
+		return
+	}
+	p := &report.AddressProbe{Node: u.Node, Dev: u.Dev, Answered: out.Exit == 0}
+	for try := range 2 {
+		if p.After, err = b.after(e, u, v.Address); err != nil {
+			b.s.miss(u.Node, err)
+			v.Unprobed = "the neighbour table could not be read after the probe: " + AsError(err).Message
+			return
+		}
+		if try > 0 || !incomplete(p.After) || sleep(b.s.ctx, time.Second) != nil {
+			break
+		}
+	}
+	v.Probe = p
+	v.At = b.s.Now().Unix()
+	v.Seen = slices.DeleteFunc(v.Seen, func(n report.NeighbourSeen) bool { return n.Node == u.Node && n.Dev == u.Dev })
+}
+
+func incomplete(ns []report.NeighbourSeen) bool {
+	return slices.ContainsFunc(ns, func(n report.NeighbourSeen) bool { return n.State == parse.NeighbourIncomplete })
+}
+
+// after reads what one node's table says of an address now.
+func (b *addressBook) after(e *entry, u report.Uplink, a netip.Addr) ([]report.NeighbourSeen, error) {
+	out, err := b.s.ask(b.s.ctx, e, "neighbours")
+	if err != nil {
+		return nil, err
+	}
+	table, _, err := parse.Neighbours(out)
+	if err != nil {
+		return nil, unread("neighbours", err)
+	}
+	var found []report.NeighbourSeen
+	shared := map[string]int{}
+	for _, n := range table {
+		if n.Dev == u.Dev && n.MAC != "" && n.Addr.Is4() == a.Is4() && !n.Addr.IsLinkLocalUnicast() {
+			shared[n.MAC]++
+		}
+	}
+	for _, n := range table {
+		if n.Addr == a && n.Dev == u.Dev {
+			found = append(found, report.NeighbourSeen{Node: u.Node, Neighbour: n, Shared: shared[n.MAC]})
+		}
+	}
+	return found, nil
+}
