@@ -45,6 +45,9 @@ type gathered struct {
 	name string
 }
 
+// maxGathered is OpenSSH's limit on IdentityFile and CertificateFile; above it it refuses the file.
+const maxGathered = 99
+
 // includeMark stands for an Include line in what kevinburke reads: it would look for the files elsewhere.
 const includeMark = "pvelensinclude"
 
@@ -181,6 +184,9 @@ func (o *options) isYes(key string) bool {
 // finish makes the answer of what was set.
 func (r *resolution) finish(o *options, d destination, behindJump bool) (*Target, []jump, error) {
 	t := &Target{Resolver: "builtin", Port: 22, User: r.env.User, ServerAliveCountMax: 3, AddressFamily: "any"}
+	if len(o.ids) > maxGathered || len(o.certs) > maxGathered {
+		return nil, nil, &unprovenError{r.files.roots[0].path, "more file names than ssh takes"}
+	}
 	if err := o.identity(t, d, r.env); err != nil {
 		return nil, nil, err
 	}

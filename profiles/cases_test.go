@@ -1,5 +1,7 @@
 package profiles
 
+import "fmt"
+
 // ownCases are further configurations of the kinds on which parsers differ.
 var ownCases = []sshCase{
 	{name: "quote-inside-word", hosts: []string{"x"}, config: "Host x\n IdentityFile /a\" b\"/c\n IdentityFile '/single q/k'\n IdentityFile /esc\\ aped\n"},
@@ -120,6 +122,7 @@ var ownCases = []sshCase{
 	{name: "agent-bad-variable", hosts: []string{"a"}, config: "IdentityAgent $a-b\n"},
 	{name: "identity-none-later", hosts: []string{"a"}, config: "Host a\n IdentityFile NONE\n CertificateFile none\n"},
 	{name: "identity-many", hosts: []string{"a"}, config: "IdentityFile ~/1\nHost a\n IdentityFile ~/2\n IdentityFile ~/1\nMatch all\n IdentityFile ~/3\n IdentityFile ~/2\n"},
+	{name: "identity-too-many", hosts: []string{"a"}, config: manyFiles(101)},
 	{name: "identity-relative", hosts: []string{"a"}, config: "IdentityFile keys/k\nCertificateFile c.pub\n"},
 	{name: "identity-two-words", hosts: []string{"a"}, config: "IdentityFile a b\n"},
 	{name: "identityfile2", hosts: []string{"a"}, config: "IdentityFile2 ~/old\nKeepAlive yes\n"},
@@ -206,6 +209,14 @@ func longList(n int) string {
 	s := ""
 	for range n {
 		s += "hhh "
+	}
+	return s
+}
+
+func manyFiles(n int) string {
+	s := ""
+	for i := range n {
+		s += fmt.Sprintf("IdentityFile ~/k%d\n", i)
 	}
 	return s
 }

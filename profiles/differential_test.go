@@ -313,7 +313,8 @@ func TestSameAsSSH(t *testing.T) {
 				}
 			}()
 			for _, host := range c.hosts {
-				for _, kind := range []string{"builtin", "openssh", "auto"} {
+				checkAuto(t, c, env, config, host)
+				for _, kind := range []string{"builtin", "openssh"} {
 					d, err := parseDestination(host)
 					got, rerr := NewResolver(env).Resolve(context.Background(), c.profile(config, kind), host)
 					if rerr != nil {
@@ -343,4 +344,18 @@ func TestSameAsSSH(t *testing.T) {
 		})
 	}
 	t.Logf("answered: %v", answered)
+}
+
+// checkAuto: auto is the builtin resolver where that answers, and ssh where it does not.
+func checkAuto(t *testing.T, c sshCase, env Env, config, host string) {
+	t.Helper()
+	r := NewResolver(env)
+	got, _ := r.Resolve(context.Background(), c.profile(config, "auto"), host)
+	want, err := r.Resolve(context.Background(), c.profile(config, "builtin"), host)
+	if err != nil {
+		want, _ = r.Resolve(context.Background(), c.profile(config, "openssh"), host)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("auto %s: -want +got\n%s", host, diff)
+	}
 }

@@ -31,7 +31,7 @@ type outcome struct {
 var (
 	algoLine     = regexp.MustCompile(`^(ciphers|macs|\w+algorithms) `)
 	algoConfig   = regexp.MustCompile(`(?i)ciphers|macs|algorithms|keytypes`)
-	machineBound = regexp.MustCompile(`%[ClLi]|%%`)
+	machineBound = regexp.MustCompile(`%[ClLi]|%%|/etc/`)
 	dumpKeys     = regexp.MustCompile(`(?m)^(user|hostname|port|addressfamily|canonicalize(hostname|permittedcnames)|identitiesonly|proxyusefdpass|` +
 		`pubkeyauthentication|sessiontype|stricthostkeychecking|verifyhostkeydns|nohostauthenticationforlocalhost|serveralive\w+|bind\w+|` +
 		`ciphers|macs|kexalgorithms|hostkeyalgorithms|pubkeyacceptedalgorithms|controlpath|hostkeyalias|identityagent|remotecommand|` +

@@ -43,8 +43,8 @@ var (
 	plainWord = keyword{kind: kindString}
 )
 
-// keywords is the proven set: what 7.9 to 10 read the same way, with values that both parsers agree on. Everything
-// else is for ssh itself.
+// keywords is the proven set: what OpenSSH 8 to 10 either reads the same way or refuses, with values on which both
+// parsers agree. Everything else is for ssh itself.
 var keywords = map[string]keyword{
 	"host":          {kind: kindHost},
 	"match":         {kind: kindMatch},
@@ -209,11 +209,18 @@ func unprovenText(l *sshLine, k kind) string {
 		}
 		return ""
 	}
+	several := k == kindHost || k == kindInclude || k == kindPaths || k == kindNames
 	if i := strings.IndexByte(body, '#'); i > 0 {
+		if several {
+			return "a comment behind a list, which older versions of ssh take for a part of it"
+		}
 		if body[i-1] != ' ' && body[i-1] != '\t' {
 			return "a # within a word"
 		}
 		body = body[:i]
+	}
+	if several && strings.Contains(body, "=") {
+		return "an equals sign in a list, at which older versions of ssh part it"
 	}
 	if (k == kindHost || k == kindInclude) && strings.Contains(strings.TrimRight(body, blanks), "\t") {
 		return "a tab between words"

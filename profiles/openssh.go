@@ -85,7 +85,7 @@ func (s *sshProgram) run(ctx context.Context, env Env, args ...string) (map[stri
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("ssh -G: %w", ctx.Err())
 		}
-		return nil, configError("Run it yourself to see it: ssh -G HOST.", "ssh refuses its configuration: %s", firstLines(problems.Bytes(), err))
+		return nil, configError("Correct the file; ssh -G shows the same for this host.", "ssh refuses its configuration: %s", firstLines(problems.Bytes(), err))
 	}
 	if out.cut {
 		return nil, configError("", "ssh -G printed more than %d bytes", maxSSHOutput)
@@ -169,7 +169,12 @@ func (r *resolution) ask(d destination, options ...string) (map[string][]string,
 	if r.profile.SSHConfig != "" {
 		args = append(args, "-F", r.files.roots[0].path)
 	}
-	return r.ssh.run(r.ctx, r.env, append(args, "--", d.host)...)
+	dump, err := r.ssh.run(r.ctx, r.env, append(args, "--", d.host)...)
+	var e *Error
+	if errors.As(err, &e) {
+		e.Message = d.host + ": " + e.Message
+	}
+	return dump, err
 }
 
 // answer is what ssh printed for one destination.

@@ -64,7 +64,7 @@ type cacheKey struct {
 }
 
 type cached struct {
-	mu     sync.Mutex
+	busy   chan struct{} // held while it is filled
 	stamp  string
 	target *Target
 }
@@ -77,7 +77,8 @@ func NewResolver(env Env) *Resolver {
 	return &Resolver{env: env, cache: map[cacheKey]*cached{}}
 }
 
-// Resolve gives what ssh would do for a destination of the profile, or an *Error. The files are read anew each time, and
+// Resolve gives what ssh would do for a destination of the profile, or an *Error, or the error of a context that ended.
+// SSHUser is for the destination alone: a jump host has the user that its own configuration gives. The files are read anew each time, and
 // searched before any program is started; ssh itself is asked once a destination, until a file changes. The Target is
 // shared: read it only.
 func (r *Resolver) Resolve(ctx context.Context, p *Profile, destination string) (*Target, error) {
@@ -90,8 +91,12 @@ func (r *Resolver) Resolve(ctx context.Context, p *Profile, destination string) 
 		return nil, err
 	}
 	slot := r.slot(cacheKey{p.SSHConfig, p.SSHUser, p.Resolver, p.Transport, destination, p.AllowLocalCommands})
-	slot.mu.Lock()
-	defer slot.mu.Unlock()
+	select {
+	case slot.busy <- struct{}{}:
+		defer func() { <-slot.busy }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	if stamp := files.stamp(); slot.target == nil || slot.stamp != stamp {
 		if p.SSHUser != "" {
 			d.user = p.SSHUser // as ssh -l: it wins over user@
@@ -109,7 +114,7 @@ func (r *Resolver) slot(key cacheKey) *cached {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.cache[key] == nil {
-		r.cache[key] = &cached{}
+		r.cache[key] = &cached{busy: make(chan struct{}, 1)}
 	}
 	return r.cache[key]
 }

@@ -3,7 +3,8 @@ package profiles
 import "time"
 
 // Target is what OpenSSH's client would do for one destination: the answer of a Resolver, read-only for its users
-// (it is shared between callers, copy it before changing it). Paths are absolute, tokens and ~ are expanded.
+// (it is shared between callers, copy it before changing it). Tokens and ~ are expanded; a path that is relative in
+// ssh_config is relative to the working directory, as with ssh.
 type Target struct {
 	// Name is the destination as written in the profile.
 	Name string
@@ -28,7 +29,8 @@ type Target struct {
 
 	// ProxyJump is the way to the host, first hop first; empty is a direct connection.
 	ProxyJump []*Target
-	// ProxyCommand and KnownHostsCommand are set only in a profile with allow_local_commands, tokens expanded.
+	// ProxyCommand and KnownHostsCommand are set only in a profile with allow_local_commands. Tokens are expanded, but
+	// for KnownHostsCommand those that only a connection knows, %f %H %I %K %t, and with them %%.
 	ProxyCommand      string
 	KnownHostsCommand string
 
