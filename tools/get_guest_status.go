@@ -37,6 +37,9 @@ func (s *Session) look(p *place, tasks bool) report.GuestLook {
 	e, err := p.cluster.at(p.Node)
 	if err != nil {
 		l.NotAsked = AsError(err).Message
+		if !quorate(p.cluster.State) && report.Offline(p.cluster.State, p.Node) {
+			l.NotAsked = "there is no quorum, so nobody here knows what node " + p.Node + " does"
+		}
 		if !report.Offline(p.cluster.State, p.Node) {
 			s.miss(p.Node, err)
 		}
