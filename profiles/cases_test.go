@@ -149,6 +149,8 @@ var ownCases = []sshCase{
 	{name: "jump-none-then-command", hosts: []string{"a"}, allow: true, config: "Host a\n ProxyJump none\nHost *\n ProxyCommand nc %h %p\n"},
 	{name: "jump-star-with-gw", hosts: []string{"a", "gw"}, config: "Host gw\n ProxyJump none\nHost *\n ProxyJump gw\n"},
 	{name: "jump-self", hosts: []string{"a"}, config: "Host *\n ProxyJump a\n"},
+	{name: "jump-own-hostname", hosts: []string{"x"}, config: "Host x\n HostName b\n ProxyJump b\n"},
+	{name: "jump-twice", hosts: []string{"x"}, config: "Host x\n ProxyJump b,b\n"},
 	{name: "jump-loop", hosts: []string{"a"}, config: "Host a\n ProxyJump b\nHost b\n ProxyJump a\n"},
 	{name: "jump-comment", hosts: []string{"a"}, config: "ProxyJump b # c,d\nHost b\n ProxyJump none\n"},
 	{name: "jump-quoted", hosts: []string{"a"}, config: "Host a\n ProxyJump \"b\"\n"},

@@ -71,6 +71,7 @@ func TestRefusals(t *testing.T) {
 		{"proxy command", "builtin", map[string]string{".ssh/config": "Host *\n ProxyCommand nc %h\n"}, codeConfig, ".ssh/config:2: ProxyCommand would start"},
 		{"known hosts command", "builtin", map[string]string{".ssh/config": "KnownHostsCommand /bin/x\n"}, codeConfig, "KnownHostsCommand would start"},
 		{"loop", "builtin", map[string]string{".ssh/config": "Host pve1\n ProxyJump b\nHost b\n ProxyJump pve1\n"}, codeConfig, "ProxyJump leads back"},
+		{"hash behind a jump host", "builtin", map[string]string{".ssh/config": "IdentityFile ~/%C\nHost pve1\n ProxyJump b\n"}, codeUnsupported, ".ssh/config:1: the token %C is not known"},
 		{"include of itself", "builtin", map[string]string{".ssh/config": "Include config\n"}, codeConfig, "levels of Include"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
