@@ -199,11 +199,14 @@ func TestFaultsLeakNothing(t *testing.T) {
 	p := New(Options{Audit: MemoryAudit(), Getenv: func(string) string { return "" }})
 	p.time.rest, p.time.penalty = 0, 0
 	done := make(chan bool)
+	var servers []*server
 	n := 0
 	gate := make(chan bool, 64)
 	t.Run("faults", func(t *testing.T) {
 		for _, f := range faults {
-			h := setFault(newServer(t), f)
+			s := newServer(t)
+			servers = append(servers, s)
+			h := setFault(s, f)
 			h.ConnectTimeout = 50 * time.Millisecond
 			for range 1000/len(faults) + 1 {
 				n++
@@ -221,6 +224,12 @@ func TestFaultsLeakNothing(t *testing.T) {
 			}
 		}
 		p.Close()
+		settle(t, "connections", 0, func() (open int) {
+			for _, s := range servers {
+				open += int(s.conns.now.Load())
+			}
+			return open
+		})
 	})
 	if n < 1000 {
 		t.Fatalf("%d faults, want 1000", n)

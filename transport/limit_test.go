@@ -32,16 +32,16 @@ func (s *server) hostAt(i int) *Host {
 	return h
 }
 
-// hold returns a function that blocks until n callers are in it, and everybody
-// after them not at all.
+// hold returns a function that blocks until n callers are in it, and then for a
+// moment, in which one too many would show. Later callers pass.
 func hold(n int64) func() {
 	var count atomic.Int64
-	full := make(chan bool)
+	over := make(chan bool)
 	return func() {
 		if count.Add(1) == n {
-			close(full)
+			time.AfterFunc(50*time.Millisecond, func() { close(over) })
 		}
-		<-full
+		<-over
 	}
 }
 

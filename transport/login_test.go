@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -174,3 +175,32 @@ func (a slowAgent) List() ([]*agent.Key, error) {
 }
 
 func (a slowAgent) Sign(ssh.PublicKey, []byte) (*ssh.Signature, error) { <-a.hang; return nil, io.EOF }
+
+// TestAgentConnectionEndsWithTheDial: a silent agent is not held on to.
+func TestAgentConnectionEndsWithTheDial(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "agent")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	gone := make(chan bool)
+	go func() {
+		c, err := l.Accept()
+		if err == nil {
+			io.Copy(io.Discard, c)
+			c.Close()
+		}
+		close(gone)
+	}()
+	s := newServer(t)
+	s.cfg.NoClientAuth = false
+	s.cfg.PublicKeyCallback = func(ssh.ConnMetadata, ssh.PublicKey) (*ssh.Permissions, error) { return nil, nil }
+	s.start()
+	h := s.hostOf("pve1")
+	h.Signers, h.ConnectTimeout, h.Target.IdentityAgent = nil, 200*time.Millisecond, path
+	if _, err := newPool(t).Run(t.Context(), h, clock(t)); codeOf(err) != Timeout {
+		t.Errorf("got %v", err)
+	}
+	<-gone
+}

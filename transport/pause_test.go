@@ -166,7 +166,13 @@ func TestOneDialForMany(t *testing.T) {
 func TestCancelledDialEnds(t *testing.T) {
 	s := newServer(t)
 	arrived, gone := make(chan bool), make(chan bool)
-	s.accept = func(c net.Conn) bool { close(arrived); io.Copy(io.Discard, c); close(gone); return false }
+	s.accept = func(c net.Conn) bool {
+		io.ReadFull(c, make([]byte, len("SSH-2.0-")))
+		close(arrived)
+		io.Copy(io.Discard, c)
+		close(gone)
+		return false
+	}
 	s.start()
 	h := s.hostOf("pve1")
 	h.ConnectTimeout = time.Hour
@@ -215,5 +221,36 @@ func TestCommandsWithAnEffectAreNotRepeated(t *testing.T) {
 	}
 	if pings != 1 {
 		t.Errorf("%d pings, want 1", pings)
+	}
+}
+
+// TestSuspectConnectionIsAskedFirst: after a command without an answer, the next
+// one is not sent before the node has shown that it lives.
+func TestSuspectConnectionIsAskedFirst(t *testing.T) {
+	s := newServer(t)
+	var dead atomic.Bool
+	s.request = func(*ssh.Request) bool { return s.conns.total.Load() > 1 }
+	s.run = func(c *call) {
+		if dead.Load() && s.conns.total.Load() == 1 {
+			c.conn.Wait()
+			return
+		}
+		answer(c)
+	}
+	s.start()
+	p := newPool(t)
+	p.time.check = 100 * time.Millisecond
+	h := s.hostOf("pve1")
+	mustRun(t, p, h, clock(t))
+	dead.Store(true)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := p.Run(ctx, h, clock(t)); codeOf(err) != Timeout {
+		t.Fatalf("got %v", err)
+	}
+	soon, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	if _, err := p.Run(soon, h, command(t, "/bin/ping", "-n", "-c", "1", "-W", "3", "10.0.0.9")); err != nil {
+		t.Errorf("got %v", err)
 	}
 }

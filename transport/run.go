@@ -14,7 +14,7 @@ import (
 // login shell, and wait for its answer, not for a round trip of its own.
 func (cn *conn) run(ctx context.Context, h *Host, c allowlist.Command) (Result, error) {
 	if !cn.usable() {
-		return Result{}, lost(errSilent)
+		return Result{}, lost(errors.Join(errNotSent, errSilent))
 	}
 	cn.shell.once.Do(func() { go cn.probe(h) })
 	res, err := cn.exec(ctx, h, c)

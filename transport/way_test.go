@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -298,4 +299,19 @@ func descendants(pid int) []int {
 		}
 	}
 	return out
+}
+
+// TestBastionLostDuringADial costs one more dial, not an error.
+func TestBastionLostDuringADial(t *testing.T) {
+	bastion, s := newServer(t), newServer(t).start()
+	var once sync.Once
+	bastion.open = func(ssh.NewChannel) bool {
+		lost := false
+		once.Do(func() { bastion.drop(); lost = true })
+		return !lost
+	}
+	bastion.start()
+	if _, err := newPool(t).Run(t.Context(), s.through("pve1", bastion), clock(t)); err != nil {
+		t.Error(err)
+	}
 }
