@@ -209,12 +209,20 @@ func (p Param) want() string {
 	return fmt.Sprintf("text of at most %d printable characters: %s", *p.Max, p.Help)
 }
 
+// everywhere are the arguments that the server's instructions explain once for
+// all tools: clients pay for each word in each tool's schema.
+var everywhere = []string{"profile", "detail", "limit", "offset"}
+
 // schema renders the arguments as the JSON Schema that MCP clients are given.
+// decode enforces more than it says.
 func schema(ps []Param) map[string]any {
 	props := map[string]any{}
 	required := []string{}
 	for _, p := range ps {
-		s := map[string]any{"description": p.Help}
+		s := map[string]any{}
+		if !slices.Contains(everywhere, p.Name) {
+			s["description"] = p.Help
+		}
 		switch p.Type {
 		case "text":
 			s["type"] = []string{"string", "integer"}
@@ -223,21 +231,17 @@ func schema(ps []Param) map[string]any {
 		}
 		if p.Enum != nil {
 			s["enum"] = p.Enum
+			delete(s, "type") // the words say it
 		}
 		if p.Type == "integer" {
 			if p.Min != nil {
 				s["minimum"] = *p.Min
 			}
-			if p.Max != nil {
+			if p.Max != nil && p.Name != "offset" {
 				s["maximum"] = *p.Max
 			}
-		} else if p.Type == "string" && p.Max != nil {
-			s["maxLength"] = *p.Max
-		}
-		if p.Default != "" {
-			s["default"] = json.RawMessage(p.Default)
-			if p.Type == "string" {
-				s["default"] = p.Default
+			if p.Default != "" {
+				s["default"] = json.RawMessage(p.Default)
 			}
 		}
 		if p.Required {

@@ -5,13 +5,40 @@ import (
 	"strings"
 )
 
-// outSchema renders a report type as the JSON Schema that MCP clients are
-// given. Structs deeper than depth are plain objects, to keep the list of tools
-// small.
-func outSchema(t reflect.Type, depth int) map[string]any {
+// reportSchema renders a report type as the JSON Schema that MCP clients are
+// given: its fields and those of its rows. What lies deeper is a plain object,
+// and only the outermost level says which fields are always there, to keep the
+// list of tools small.
+func reportSchema(t reflect.Type) map[string]any {
+	props := map[string]any{}
+	var required []string
+	for _, f := range reflect.VisibleFields(t) {
+		name, opts, ok := jsonName(f)
+		if !ok {
+			continue
+		}
+		depth := 0
+		if name == "items" {
+			depth = 1
+		}
+		props[name] = fieldSchema(f.Type, depth)
+		if !strings.Contains(opts, "omit") {
+			required = append(required, name)
+		}
+	}
+	return map[string]any{"type": "object", "properties": props, "required": required}
+}
+
+func jsonName(f reflect.StructField) (name, opts string, ok bool) {
+	name, opts, _ = strings.Cut(f.Tag.Get("json"), ",")
+	return name, opts, name != "" && name != "-" && f.IsExported()
+}
+
+// fieldSchema renders a field's type, structs as deep as depth.
+func fieldSchema(t reflect.Type, depth int) map[string]any {
 	switch t.Kind() {
 	case reflect.Pointer:
-		return outSchema(t.Elem(), depth)
+		return fieldSchema(t.Elem(), depth)
 	case reflect.String:
 		return map[string]any{"type": "string"}
 	case reflect.Bool:
@@ -21,34 +48,19 @@ func outSchema(t reflect.Type, depth int) map[string]any {
 	case reflect.Float64:
 		return map[string]any{"type": "number"}
 	case reflect.Slice:
-		if depth == 0 {
+		if depth == 0 && t.Elem().Kind() == reflect.Struct {
 			return map[string]any{"type": "array"}
 		}
-		return map[string]any{"type": "array", "items": outSchema(t.Elem(), depth-1)}
-	case reflect.Struct:
-		if depth > 0 {
-			return objectSchema(t, depth-1)
-		}
+		return map[string]any{"type": "array", "items": fieldSchema(t.Elem(), depth)}
 	}
-	return map[string]any{"type": "object"}
-}
-
-func objectSchema(t reflect.Type, depth int) map[string]any {
+	if t.Kind() != reflect.Struct || depth == 0 {
+		return map[string]any{"type": "object"}
+	}
 	props := map[string]any{}
-	var required []string
 	for _, f := range reflect.VisibleFields(t) {
-		name, opts, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "" || name == "-" || !f.IsExported() {
-			continue
-		}
-		props[name] = outSchema(f.Type, depth)
-		if !strings.Contains(opts, "omit") {
-			required = append(required, name)
+		if name, _, ok := jsonName(f); ok {
+			props[name] = fieldSchema(f.Type, depth-1)
 		}
 	}
-	out := map[string]any{"type": "object", "properties": props}
-	if len(required) > 0 {
-		out["required"] = required
-	}
-	return out
+	return map[string]any{"type": "object", "properties": props}
 }
