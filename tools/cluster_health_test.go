@@ -1,0 +1,57 @@
+package tools
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"pvelens/allowlist"
+	"pvelens/fixtures"
+	"pvelens/fixtures/scenarios"
+	"pvelens/tools/report"
+)
+
+// codes are the codes and subjects of findings, sorted as they are.
+func codes(fs []report.Finding) []string {
+	out := []string{}
+	for _, f := range fs {
+		out = append(out, fmt.Sprintf("%s %s %s", f.Severity, f.Code, f.Subject))
+	}
+	return out
+}
+
+// overScenarios runs one tool over scenarios and holds its reports.
+func overScenarios(t *testing.T, tool, args string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			env := replay(t, scenarios.Named(name), fixtures.Options{})
+			r, err := call(t, env, tool, args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, name, tool, r)
+			if os.Getenv("SHOW") != "" {
+				var b strings.Builder
+				for _, table := range r.Tables() {
+					_ = table.Write(&b)
+				}
+				t.Log("\n" + b.String())
+			}
+		})
+	}
+}
+
+func TestClusterHealthGolden(t *testing.T) {
+	overScenarios(t, "cluster_health", `{"detail":"concise"}`, "heimlabor", "noquorum", "pve8-single", "pve74-single", "fresh-single", "mixed-upgrade", "trouble")
+}
+
+// Without root there is no corosync-quorumtool: the votes come from the files.
+func TestClusterHealthWithoutRoot(t *testing.T) {
+	env := replay(t, scenarios.Named("heimlabor"), fixtures.Options{Logins: map[string]fixtures.Login{"pve1": {Rights: allowlist.WWWData}}})
+	c := answer[*report.ClusterHealthList](t, env, "cluster_health", `{}`).Clusters[0]
+	if c.OneMoreNodeMayFail != "no" || c.Votes == nil || *c.Votes != (report.Votes{Expected: 3, Present: 2, Needed: 2, Margin: 0, Source: "configuration"}) {
+		t.Errorf("got %s and votes %+v, want no and 2 of 3 from the configuration", c.OneMoreNodeMayFail, c.Votes)
+	}
+}
