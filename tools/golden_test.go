@@ -9,9 +9,9 @@ import (
 	"pvelens/tools/report"
 )
 
-// goldens are the calls whose reports are kept whole, by scenario: tool, then
+// wholeReports are the calls whose reports are kept whole, by scenario: tool, then
 // arguments. The name of a file is the tool's with the guest.
-var goldens = map[string][]struct{ name, tool, args string }{
+var wholeReports = map[string][]struct{ name, tool, args string }{
 	"heimlabor": {
 		{"get_guest_status-101", "get_guest_status", `{"guest":"web-proxy"}`},
 		{"get_guest_status-102", "get_guest_status", `{"guest":102}`},
@@ -91,7 +91,7 @@ var goldens = map[string][]struct{ name, tool, args string }{
 }
 
 func TestGoldenReports(t *testing.T) {
-	for scenario, calls := range goldens {
+	for scenario, calls := range wholeReports {
 		for _, c := range calls {
 			t.Run(scenario+"/"+c.name, func(t *testing.T) {
 				t.Parallel()
