@@ -145,7 +145,7 @@ func TestHAState(t *testing.T) {
 
 func TestHAStateBroken(t *testing.T) {
 	got, notes, err := ParseHAState([]byte("/etc/pve/nodes/a/lrm_status:{\"mode\": \"maintenance\",\n/etc/pve/nodes/a/lrm_status:\"state\": \"active\", \"timestamp\": \"5\"}\n" +
-		"/etc/pve/nodes/b/lrm_status:{\"mode\"\n/etc/pve/ha/manager_status:{\"node_status\":{\"\":\"gone\",\"a\":\"maintenance\"}}\n/etc/pve/ha/other:x\n"))
+		"/etc/pve/nodes/b/lrm_status:{\"mode\"\n/etc/pve/ha/manager_status:{\"node_status\":{\"\":\"gone\",\"a\":\"maintenance\"}}\n/etc/pve/ha/other:x\n/etc/pve/nodes/a/b/lrm_status:{}\n/etc/pve/nodes//lrm_status:{}\n/etc/pve/nodes/a/lrm:{}\n"))
 	want := &HAState{
 		Manager: &HAManager{Nodes: []HANodeState{{"a", "maintenance"}}, Services: []HAService{}},
 		LRMs:    []LRM{{"a", "maintenance", "active", new(int64(5))}},
@@ -153,7 +153,7 @@ func TestHAStateBroken(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
-	if diff := cmp.Diff([]string{"line 5: want /etc/pve/FILE:JSON", "lrm_status: line 1: want whole JSON"}, noteTexts(notes)); diff != "" {
+	if diff := cmp.Diff([]string{"line 5: want /etc/pve/FILE:JSON", "line 6: want /etc/pve/FILE:JSON", "line 7: want /etc/pve/FILE:JSON", "line 8: want /etc/pve/FILE:JSON", "lrm_status: line 1: want whole JSON"}, noteTexts(notes)); diff != "" {
 		t.Errorf("notes (-want +got)\n%s", diff)
 	}
 	if got, _, err := ParseHAState(nil); err != nil || got.Manager != nil || got.LRMs == nil {

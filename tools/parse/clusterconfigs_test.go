@@ -146,6 +146,19 @@ func TestParseClusterConfigsOtherKeys(t *testing.T) {
 	}
 }
 
+func TestSharedStorageTypes(t *testing.T) {
+	want := map[string]bool{
+		"iscsi": true, "nfs": true, "cifs": true, "rbd": true, "cephfs": true, "iscsidirect": true, "glusterfs": true, "zfs": true,
+		"drbd": true, "pbs": true, "esxi": true, "dir": false, "btrfs": false, "lvm": false, "lvmthin": false, "zfspool": false, "third-party": false,
+	}
+	for kind, shared := range want {
+		c, err := ParseClusterConfigs([]byte(in(storagePath, kind+": s\n\tpath /x\n")))
+		if err != nil || c.Storages[0].Shared != shared {
+			t.Errorf("%s: %+v, %v; want shared %v", kind, c, err, shared)
+		}
+	}
+}
+
 func TestParseClusterConfigsErrors(t *testing.T) {
 	tests := []struct{ name, in, err string }{
 		{"garbage", "grep: Permission denied\nx\n", "cluster configs: line 1 and 1 more: want /etc/pve/FILE.cfg:LINE"},

@@ -96,7 +96,7 @@ func TestBackupLogs(t *testing.T) {
 		in("/var/log/vzdump/lxc-101.log", "2026-11-29 02:30:01 INFO: Starting Backup of VM 101 (lxc)\n2026-11-29 02:30:02 INFO: backup mode: snapshot\n2026-11-29 02:31:39 INFO: archive file size: 1.50GB\n2026-11-29 02:31:40 INFO: Finished Backup of VM 101 (00:01:39)\n") +
 			in("/var/log/vzdump/qemu-100.log", "2026-11-29 02:32:01 INFO: Starting Backup of VM 100 (qemu)\n2026-11-29 02:32:02 INFO: backup mode: stop\n2026-11-29 02:32:03 WARN: guest agent is not running\n2026-11-29 02:32:04 ERROR: VM 100 qmp command 'backup' failed - got timeout\n2026-11-29 02:32:05 ERROR: Backup of VM 100 failed - VM 100 qmp command 'backup' failed - got timeout\n") +
 			in("/var/log/vzdump/lxc-102.log", "2026-11-28 02:30:01 INFO: Starting Backup of VM 102 (lxc)\n2026-11-28 02:30:02 ERROR: old\n2026-11-29 02:33:01 INFO: Starting Backup of VM 102 (lxc)\n2026-11-29 02:33:02 INFO: archive file size: 532KB\n") +
-			"/var/log/vzdump/other.log:2026-11-29 02:33:01 INFO: backup mode: stop\n/var/log/vzdump/lxc-101.log:short\n"))
+			"/var/log/vzdump/other.log:2026-11-29 02:33:01 INFO: backup mode: stop\n/var/log/vzdump/lxc-101.log:short\n/var/log/vzdump/lxc-101.log:2026-11-29T02:33:01 INFO: backup mode: stop\n/var/log/vzdump/lxc-101.log:2026-11-29 02:33:01_INFO: backup mode: stop\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestBackupLogs(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if len(notes) != 2 || notes[0].Line != 14 || notes[1].Line != 15 {
+	if len(notes) != 4 || notes[0].Line != 14 || notes[1].Line != 15 {
 		t.Errorf("notes %v", notes)
 	}
 	_, _, err = BackupLogs([]byte("/var/log/vzdump/lxc-101.log:2026-11-29 02:30:01 DEBUG: x\n"))

@@ -61,11 +61,11 @@ func TestDF(t *testing.T) {
 
 func TestDFBroken(t *testing.T) {
 	header := "Type Inodes IUsed 1B-blocks Used Avail Filesystem Mounted on\n"
-	got, notes, err := DF([]byte(header + "ext4 1 2\next4 1 2 3 4 5 /dev/a /\next4 x 2 3 4 5 /dev/b /b\n"))
+	got, notes, err := DF([]byte(header + "ext4 1 2\next4 1 2 3 4 5 /dev/a /\next4 x 2 3 4 5 /dev/b /b\next4 1 2 3 4 5 /dev/c\n"))
 	if err != nil || len(got) != 1 || got[0].Source != "/dev/a" {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if diff := cmp.Diff([]string{"line 2: want 8 columns", "line 4: want 8 columns"}, noteTexts(notes)); diff != "" {
+	if diff := cmp.Diff([]string{"line 2: want 8 columns", "line 4: want 8 columns", "line 5: want 8 columns"}, noteTexts(notes)); diff != "" {
 		t.Errorf("notes (-want +got)\n%s", diff)
 	}
 	for _, in := range []string{"", "ext4 1 2 3 4 5 /dev/a /\n", "df: /x: Permission denied\n"} {
@@ -113,7 +113,7 @@ func TestPackages(t *testing.T) {
 
 func TestPackagesOfOtherVersions(t *testing.T) {
 	p, notes, err := ParsePackages([]byte("pve-manager\t7.4-19\tii \npve-kernel-5.15.152-1-pve\t5.15.152-1\tii \npve-kernel-5.15.9-1-pve\t5.15.9-1\tii \n" +
-		"pve-kernel-5.15\t7.4-14\tii \npve-kernel-helper\t7.3-9\tii \nproxmox-ve\t\tun \npve-kernel-5.4.1-1-pve\t5.4.1-1\trc \nproxmox-kernel-6.8.12-10-pve\t6.8.12-10\tii \nbroken\n"))
+		"pve-kernel-5.15\t7.4-14\tii \npve-kernel-helper\t7.3-9\tii \nproxmox-ve\t\tun \npve-kernel-5.4.1-1-pve\t5.4.1-1\trc \nproxmox-kernel-6.8.12-10-pve\t6.8.12-10\tii \nproxmox-kernel-6.8.12-11-dbg\t1\tii \nproxmox-kernel-6.8-pve\t1\tii \nbroken\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestPackagesOfOtherVersions(t *testing.T) {
 	if _, ok := p.Versions["proxmox-ve"]; ok {
 		t.Error("a package that is not installed has a version")
 	}
-	if diff := cmp.Diff([]string{"line 9: want PACKAGE VERSION STATE"}, noteTexts(notes)); diff != "" {
+	if diff := cmp.Diff([]string{"line 11: want PACKAGE VERSION STATE"}, noteTexts(notes)); diff != "" {
 		t.Errorf("notes (-want +got)\n%s", diff)
 	}
 }
@@ -188,9 +188,9 @@ func TestUpdatesShapes(t *testing.T) {
 }
 
 func TestStamps(t *testing.T) {
-	got, notes, err := Stamps([]byte("1795900000:29810:/var/lib/pve-manager/pkgupdates\n1795800000:4096:/var/log/a:b\nx\n"))
+	got, notes, err := Stamps([]byte("1795900000:29810:/var/lib/pve-manager/pkgupdates\n1795800000:4096:/var/log/a:b\nx\n1:x:/c\nx:1:/c\n"))
 	want := []Stamp{{"/var/lib/pve-manager/pkgupdates", 1795900000, 29810}, {"/var/log/a:b", 1795800000, 4096}}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil || len(notes) != 1 {
+	if diff := cmp.Diff(want, got); diff != "" || err != nil || len(notes) != 3 {
 		t.Errorf("%v, notes %v (-want +got)\n%s", err, notes, diff)
 	}
 }
@@ -230,8 +230,11 @@ func TestStartDelays(t *testing.T) {
 	if diff := cmp.Diff([]StartDelay{{"pve1", 10}}, got); diff != "" || err != nil || notes != nil {
 		t.Errorf("%v, %v (-want +got)\n%s", err, notes, diff)
 	}
-	_, _, err = StartDelays([]byte("/etc/pve/nodes/a/config:description: x\n"))
-	checkError(t, err, "start delays: line 1: want /etc/pve/nodes/NODE/config:startall-onboot-delay: SECONDS")
+	for _, in := range []string{"/etc/pve/nodes/a/config:description: 1", "a/config:startall-onboot-delay: 1", "/etc/pve/nodes/a:startall-onboot-delay: 1",
+		"/etc/pve/nodes/a/b/config:startall-onboot-delay: 1", "/etc/pve/nodes//config:startall-onboot-delay: 1", "/etc/pve/nodes/a/config:startall-onboot-delay: x"} {
+		_, _, err = StartDelays([]byte(in + "\n"))
+		checkError(t, err, "start delays: line 1: want /etc/pve/nodes/NODE/config:startall-onboot-delay: SECONDS")
+	}
 }
 
 func TestDatacenter(t *testing.T) {
@@ -268,7 +271,7 @@ func TestClock(t *testing.T) {
 	if err != nil || got.UnixNano() != 1795970999123456789 || got.Format("-07:00") != "+01:00" {
 		t.Errorf("%v, %v", got, err)
 	}
-	for _, in := range []string{"", "1795970999", "1795970999.5+0100", "1795970999.%N+0100", "-5", "x.123456789+0100", "1.123456789+9999999"} {
+	for _, in := range []string{"", "1795970999", "1795970999.5+0100", "1795970999.%N+0100", "-5", "x.123456789+0100", "1.-12345678+0100", "1.123456789+9999999"} {
 		if _, err := Clock([]byte(in)); err == nil || err.Error() != "clock: want SECONDS.NANOSECONDS+HHMM" {
 			t.Errorf("%q: %v", in, err)
 		}
@@ -292,6 +295,25 @@ func TestStorageReasons(t *testing.T) {
 	}
 	if got, _, err := StorageReasons(nil); got == nil || err != nil {
 		t.Errorf("quiet: %v, %v", got, err)
+	}
+}
+
+func TestNamedStorage(t *testing.T) {
+	tests := map[string]string{
+		"storage 'a.b_c-1' is not online":        "a.b_c-1",
+		"could not activate storage 'tank', zfs": "tank",
+		"storage 'a/b' is not online":            "",
+		"storage '1a' is not online":             "",
+		"storage 'x is not online":               "",
+		"storage '' is not online":               "",
+		"pbs: error fetching datastores - 401":   "pbs",
+		"mount error: Job failed":                "",
+		"a b: error fetching datastores - 401":   "",
+	}
+	for text, want := range tests {
+		if got := namedStorage(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
 	}
 }
 
