@@ -73,6 +73,7 @@ var hostKeyCases = []struct {
 	{name: "authority without port", lines: "@cert-authority 127.0.0.1 @ca", cert: []string{"127.0.0.1"}},
 	{name: "authority of another host", lines: "@cert-authority elsewhere @ca", cert: []string{"127.0.0.1"}, text: "host key unknown"},
 	{name: "authority, pattern principal", lines: "@cert-authority * @ca", cert: []string{"127.0.*"}, text: "is not valid for"},
+	{name: "another authority", lines: "@cert-authority * @other", cert: []string{"127.0.0.1"}, text: "host key unknown: ED25519"},
 	{name: "authority, wrong principal", lines: "@cert-authority * @ca", cert: []string{"elsewhere"}, text: "is not valid for [127.0.0.1]:%P: "},
 	{name: "authority, wrong principal, key pinned", lines: "@cert-authority * @ca\n[127.0.0.1]:%P @ed25519", cert: []string{"elsewhere"}},
 	{name: "authority, expired", lines: "@cert-authority * @ca", cert: []string{"127.0.0.1"}, certFor: -time.Minute, text: "is not valid for"},
