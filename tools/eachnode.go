@@ -51,6 +51,17 @@ func (inv *inventory) sitesOf(arg string) ([]site, error) {
 	return out, nil
 }
 
+// offlineSites says which of the nodes that were chosen by arg are offline.
+func (s *Session) offlineSites(inv *inventory, sites []site, arg string) {
+	if arg != "" {
+		s.offlineNodes(sites[0].cluster, sites[0].node)
+		return
+	}
+	for _, c := range inv.clusters {
+		s.offlineNodes(c, "")
+	}
+}
+
 // heard is what a slotless form told; ok is false when it could not be had, which
 // leaves the answer incomplete.
 type heard[T any] struct {

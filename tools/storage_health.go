@@ -27,11 +27,7 @@ var storageHealth = define("storage_health", "Tell pools', disks' and filesystem
 		if err != nil {
 			return nil, err
 		}
-		if in.Node == "" {
-			for _, c := range inv.clusters {
-				s.offlineNodes(c, "")
-			}
-		}
+		s.offlineSites(inv, sites, in.Node)
 		j := s.judge()
 		rows := make([][]report.StorageComponent, len(sites))
 		findings := make([][]*report.Finding, len(sites))
@@ -70,7 +66,10 @@ func (s *Session) storageFacts(inv *inventory, at site, kind string) report.Stor
 	}
 	e, err := at.cluster.at(at.node)
 	if err != nil {
-		s.miss(at.node, err)
+		if !report.Offline(at.cluster.State, at.node) {
+			s.miss(at.node, err)
+		}
+		v.Unknown = []report.StorageComponent{{Kind: "node", Name: at.node, Reason: AsError(err).Message}}
 		return v
 	}
 	unknown := make([][]report.StorageComponent, 4)
