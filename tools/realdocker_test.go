@@ -66,7 +66,10 @@ func realEnv(t *testing.T, programs ...string) (context.Context, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Cleanup(func() {
+		_ = exec.Command("umount", dir+"/exec/netns/default").Run() // dockerd leaves it mounted
+		_ = os.RemoveAll(dir)
+	})
 	return ctx, dir
 }
 
