@@ -37,8 +37,8 @@ type Archive struct {
 
 // The verdicts about one guest's backups.
 const (
-	BackedUp  = "backed-up"
-	NoBackup  = "none"
+	BackedUp = "backed-up"
+	NoBackup = "none"
 )
 
 // GuestBackups is what is known of one guest's backups. NewestUnsure is set when
