@@ -81,7 +81,7 @@ func runLines(t *testing.T, shell, lines []string) (got []string) {
 			return
 		}
 		cmd := exec.Command(shell[0], append(shell[1:], "-c", strings.Join(batch, "; "))...)
-		cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + t.TempDir(), "LC_ALL=C.UTF-8", echoArgv + "=1"}
+		cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + t.TempDir(), "LC_ALL=C.UTF-8", echoArgv + "=1", "GORACE=atexit_sleep_ms=0"}
 		out, err := cmd.Output()
 		if err != nil {
 			t.Fatalf("%v: %s", err, err.(*exec.ExitError).Stderr)
