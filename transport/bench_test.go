@@ -82,7 +82,7 @@ func late(dst, src net.Conn, by time.Duration) {
 
 var rtts = []time.Duration{0, 20 * time.Millisecond, 100 * time.Millisecond}
 
-// hostAt is the server behind another address.
+// behind is the server under the address of a proxy.
 func (s *server) behind(a net.Addr) *Host {
 	h := s.hostOf("pve1")
 	h.Target = targetAt("pve1", a)
