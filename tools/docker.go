@@ -125,6 +125,9 @@ func (s *Session) askHost(p *dockerPlace) {
 		p.services = parse.RuntimeServices{}
 	}
 	s.askSeen(p)
+	if host, err := s.host(s.ctx, p.entry); err == nil && p.Place.Runtime == "podman" && host.Target.User != "root" {
+		p.Place.Note = "only the containers of user " + report.Clean(host.Target.User) + ": podman shows no other user's"
+	}
 }
 
 // askSeen asks what was seen to run, or what cannot be told.
@@ -256,10 +259,15 @@ func (p *dockerPlace) trouble(program string, t parse.DockerTrouble, r runtimeOu
 // is sets an answer that is whole.
 func (p *dockerPlace) is(status, reason string) { p.Place.Status, p.Place.Reason = status, reason }
 
-// fail sets an answer that lacks what it should have.
+// fail sets an answer that lacks what it should have; the problem names the
+// place.
 func (p *dockerPlace) fail(status string, err error) {
-	p.is(status, AsError(err).Message)
-	p.err = err
+	e := *AsError(err)
+	p.is(status, e.Message)
+	if p.guest != nil && !strings.Contains(e.Message, p.vmid()) {
+		e.Message = p.name() + ": " + e.Message
+	}
+	p.err = &e
 }
 
 // failed is fail for a command without an exit status.

@@ -20,7 +20,7 @@ type inspectComposeStackIn struct {
 var inspectComposeStack = define("inspect_compose_stack", "Inspect a Compose stack",
 	"Inspects one Docker Compose stack: services with replicas, health, restarts and images, missing and partial services, networks with addresses, files and directories, and for every mount whether it is in a backup: yes with the archive's age, no or unknown with the reason (mount, guest volume, backup flag, job, newest archive). Treat unknown as not backed up.",
 	func(_ context.Context, s *Session, in inspectComposeStackIn) (*report.Stack, error) {
-		places, _, err := s.dockerPlaces(in.Guest, in.Host)
+		places, inv, err := s.dockerPlaces(in.Guest, in.Host)
 		if err != nil {
 			return nil, err
 		}
@@ -34,7 +34,7 @@ var inspectComposeStack = define("inspect_compose_stack", "Inspect a Compose sta
 			s.inspect(p, func(c parse.Container) bool { return c.Compose != nil && c.Compose.Project == project })
 			s.miss(p.problemNode(), p.err)
 		}
-		out := report.StackOf(p.RuntimeAnswer, project, s.guestFiles(p), s.judge())
+		out := report.StackOf(p.RuntimeAnswer, project, s.guestFiles(inv, p), s.judge())
 		if !s.Detailed {
 			out.Brief()
 		}
@@ -97,7 +97,7 @@ func chooseStack(places []*dockerPlace, project string) (*dockerPlace, string, e
 
 // guestFiles reads what decides whether a mount of the stack is in a backup: the
 // guest's own mount table, and its backups. A stack without mounts needs none.
-func (s *Session) guestFiles(p *dockerPlace) report.GuestFiles {
+func (s *Session) guestFiles(inv *inventory, p *dockerPlace) report.GuestFiles {
 	f := report.GuestFiles{Host: p.guest == nil, Judged: s.judged}
 	mounted := false
 	for _, d := range p.Details {
@@ -109,7 +109,7 @@ func (s *Session) guestFiles(p *dockerPlace) report.GuestFiles {
 	f.Kind, f.Config = p.guest.Type, p.guest.config
 	parallel([]func(){
 		func() { f.Mounts = s.guestMounts(p) },
-		func() { f.Backup = s.backupState(p) },
+		func() { f.Backup = s.backupState(inv, p) },
 	}, func(_ int, read func()) { read() })
 	return f
 }
@@ -136,7 +136,7 @@ func (s *Session) guestMounts(p *dockerPlace) []parse.GuestMount {
 }
 
 // backupState reads what is known of a guest's backups.
-func (s *Session) backupState(p *dockerPlace) report.BackupState {
+func (s *Session) backupState(inv *inventory, p *dockerPlace) report.BackupState {
 	c, g := p.guest.cluster, p.guest
 	if !c.has(needCluster) || c.cluster == nil {
 		return report.BackupState{Problem: "the cluster's storages and backup jobs could not be read"}
@@ -166,6 +166,10 @@ func (s *Session) backupState(p *dockerPlace) report.BackupState {
 			b.Unread = append(b.Unread, report.Clean(src.Storage))
 			continue
 		}
+		if other := inv.sharesNumber(c, src.Storage, g.VMID); other != "" {
+			b.Unread = append(b.Unread, report.Clean(src.Storage)+" (cluster "+other+" writes archives of its own guest "+p.vmid()+" there too)")
+			continue
+		}
 		for _, a := range src.Content.Archives {
 			if a.VMID != nil && *a.VMID == g.VMID {
 				b.Archives = append(b.Archives, a)
@@ -190,4 +194,29 @@ func (s *Session) vzdumpDefaults(p *dockerPlace, b *report.BackupState) error {
 	b.ExcludePaths = d.ExcludePath
 	b.StdExcludes = d.StdExcludes == nil || *d.StdExcludes
 	return nil
+}
+
+// sharesNumber names another cluster that keeps its backups in the same place as
+// a storage of c, and has a guest of the same number: whose an archive is cannot
+// be told there. It is "" when there is none.
+func (inv *inventory) sharesNumber(c *cluster, storage string, vmid int) string {
+	i := slices.IndexFunc(c.cluster.Storages, func(x parse.StorageConfig) bool { return x.ID == storage })
+	if i < 0 || c.cluster.Storages[i].Server == "" {
+		return ""
+	}
+	mine := c.cluster.Storages[i]
+	for _, other := range inv.clusters {
+		if other == c || other.kind(vmid) == "" {
+			continue
+		}
+		if other.cluster == nil {
+			return other.Name
+		}
+		for _, x := range other.cluster.Storages {
+			if x.Type == mine.Type && x.Server == mine.Server && x.Export == mine.Export && x.Share == mine.Share && x.Datastore == mine.Datastore && x.Namespace == mine.Namespace {
+				return other.Name
+			}
+		}
+	}
+	return ""
 }

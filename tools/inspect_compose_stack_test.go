@@ -8,6 +8,7 @@ import (
 
 	"pvelens/fixtures"
 	"pvelens/fixtures/scenarios"
+	"pvelens/tools/parse"
 	"pvelens/tools/report"
 )
 
@@ -100,4 +101,30 @@ func TestStackOnADockerHost(t *testing.T) {
 func TestStackOfPodman(t *testing.T) {
 	env := replay(t, scenarios.Named("docker-zoo"), fixtures.Options{})
 	golden(t, "docker", "zoo-308-stack", answer[*report.Stack](t, env, "inspect_compose_stack", `{"guest":"308","project":"podstack"}`))
+}
+
+// Two clusters that write into one place make an archive's owner unknown.
+func TestTwoClustersShareANumber(t *testing.T) {
+	pbs := parse.StorageConfig{ID: "pbs", Type: "pbs", Server: "pbs.lan", Datastore: "main"}
+	other := pbs
+	other.ID, other.Namespace = "backup", "b"
+	for _, tc := range []struct {
+		name   string
+		mine   parse.StorageConfig
+		theirs parse.StorageConfig
+		vmid   int
+		want   string
+	}{
+		{"the same datastore", pbs, pbs, 102, "b"},
+		{"another namespace", pbs, other, 102, ""},
+		{"no such guest there", pbs, pbs, 103, ""},
+		{"a disk of the node", parse.StorageConfig{ID: "pbs", Type: "dir", Path: "/srv"}, parse.StorageConfig{ID: "pbs", Type: "dir", Path: "/srv"}, 102, ""},
+	} {
+		a := &cluster{Name: "a", parts: parts{cluster: &parse.ClusterConfigs{Storages: []parse.StorageConfig{tc.mine}}}}
+		b := &cluster{Name: "b", State: &parse.State{Guests: []parse.GuestRef{{VMID: 102, Type: "lxc"}}}, parts: parts{cluster: &parse.ClusterConfigs{Storages: []parse.StorageConfig{tc.theirs}}}}
+		inv := &inventory{clusters: []*cluster{a, b}}
+		if got := inv.sharesNumber(a, "pbs", tc.vmid); got != tc.want {
+			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+	}
 }

@@ -116,7 +116,7 @@ func runtimesOf(groups [][]string) RuntimeServices {
 func runtimeGroup(dirs []string) (runtime string, at int) {
 	for i, d := range dirs {
 		switch {
-		case d == "docker.service", d == "openrc.docker", d == "snap.docker.dockerd.service", strings.HasPrefix(d, "docker-") && isContainerID(strings.TrimSuffix(d[len("docker-"):], ".scope")):
+		case d == "docker.service", d == "openrc.docker", strings.HasSuffix(d, "dockerd.service"), strings.HasPrefix(d, "docker-") && isContainerID(strings.TrimSuffix(d[len("docker-"):], ".scope")):
 			return "docker", i
 		case isContainerID(d) && i > 0 && dirs[i-1] == "docker":
 			return "docker", i

@@ -50,6 +50,7 @@ func TestHostServices(t *testing.T) {
 		{"nothing", "", RuntimeServices{Rootless: []string{}}},
 		{"the daemon", slice + "/ssh.service/cgroup.procs\n" + slice + "/docker.service/cgroup.procs\n", RuntimeServices{Present, CannotTell, []string{}}},
 		{"no daemon", slice + "/ssh.service/cgroup.procs\n", RuntimeServices{Absent, CannotTell, []string{}}},
+		{"a NAS's own name for the daemon", slice + "/ssh.service/cgroup.procs\n" + slice + "/pkg-ContainerManager-dockerd.service/cgroup.procs\n", RuntimeServices{Present, CannotTell, []string{}}},
 		{"podman in a unit", slice + "/web.service/libpod-payload-" + containerID + "/cgroup.procs\n", RuntimeServices{Absent, Present, []string{}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -171,6 +171,11 @@ func onVM(m parse.ContainerMount, g GuestFiles) MountBackup {
 		return MountBackup{InBackup: BackupUnknown, Reason: "the path may be a network filesystem or a USB disk mounted inside the VM, which no backup contains"}
 	}
 	b := MountBackup{GuestVolume: strings.Join(in, ","), Assumes: "it lies on the VM's own disks, not on a network filesystem mounted inside"}
+	if slices.ContainsFunc(s.Devices, func(d parse.PassedDevice) bool {
+		return strings.HasPrefix(d.Key, "hostpci") || strings.HasPrefix(d.Key, "usb")
+	}) {
+		b.Assumes += " or a device passed through"
+	}
 	if len(in) == 1 {
 		for _, d := range s.Disks {
 			if Clean(d.Key) == in[0] {
