@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"pvelens/allowlist"
 )
@@ -50,7 +51,9 @@ func (cn *conn) learn(h *Host) ([]byte, error) {
 	if err := cn.pool.opt.Audit.append(line); err != nil {
 		return nil, auditError("", err)
 	}
+	start := time.Now()
 	res, err := cn.exec(context.Background(), h, c)
+	res.Elapsed = time.Since(start)
 	line.Event = "done"
 	line.setResult(res, err)
 	if aerr := cn.pool.opt.Audit.append(line); aerr != nil {
