@@ -18,7 +18,7 @@ type getGuestStatusIn struct {
 var getGuestStatus = define("get_guest_status", "Show a guest's live state",
 	"Shows how one guest is now: exact state (running, paused, io-error, hibernated, …, or unknown and why), uptime, CPU share of its own cores, memory and what the figure means, disk, network, I/O, pressure, throttling, OOM kills, HA, and whether a running task explains a lock. A VM's used disk is known only from its agent.",
 	func(_ context.Context, s *Session, in getGuestStatusIn) (*report.GuestStatus, error) {
-		inv, err := s.inventory(needConfigs | needPools | needCluster | needHA | needLive)
+		inv, err := s.inventory(needConfigs | needPools | needCluster | needHA)
 		if err != nil {
 			return nil, err
 		}
@@ -27,6 +27,7 @@ var getGuestStatus = define("get_guest_status", "Show a guest's live state",
 			return nil, err
 		}
 		s.offlineNodes(p.cluster, p.Node)
+		s.liveOf(inv, p)
 		return report.BuildGuestStatus(s.look(p, p.Lock != "")), nil
 	})
 

@@ -19,7 +19,7 @@ type guestHealthSummaryIn struct {
 var guestHealthSummary = define("guest_health_summary", "Summarise a guest's health",
 	"Judges one guest in one call: state against onboot and HA, lock, memory, CPU, disk, pressure, agent, storages, snapshots, backups and their coverage, containers, failed tasks. checks says for each what came out or that it is unknown; findings have evidence, limit and fix. detail=detailed adds the trend of the last day.",
 	func(_ context.Context, s *Session, in guestHealthSummaryIn) (*report.GuestHealth, error) {
-		inv, err := s.inventory(needConfigs | needPools | needCluster | needHA | needLive)
+		inv, err := s.inventory(needConfigs | needPools | needCluster | needHA)
 		if err != nil {
 			return nil, err
 		}
@@ -28,6 +28,7 @@ var guestHealthSummary = define("guest_health_summary", "Summarise a guest's hea
 			return nil, err
 		}
 		s.offlineNodes(p.cluster, p.Node)
+		s.liveOf(inv, p)
 		if _, err := s.configOf(p); err != nil {
 			s.miss(p.Node, err)
 		}

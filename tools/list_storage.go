@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	"slices"
 
@@ -114,13 +115,39 @@ func (s *Session) storageSite(c *cluster, node string, inactive bool) report.Sto
 		func() { site.FS = read(s, e, "node-df", parse.DF) },
 	}
 	if inactive {
-		jobs = append(jobs, func() { site.Reasons = read(s, e, "storage-reasons", parse.StorageReasons) })
+		jobs = append(jobs, func() { site.Reasons = s.reasons(e) })
 	}
 	parallel(jobs, func(_ int, f func()) { f() })
 	if inactive && site.Reasons == nil {
 		site.NotAsked = "pvestatd's log could not be read"
 	}
 	return site
+}
+
+// reasons reads what pvestatd said lately; nil when its log cannot be read. To a
+// user without rights journalctl shows nothing, or only the user's own messages,
+// and says so on stderr.
+func (s *Session) reasons(e *entry) []parse.StorageReason {
+	const form = "storage-reasons"
+	out, err := s.exec(s.ctx, e, form)
+	if err == nil {
+		if bad := failure(out); bad != nil {
+			err = bad
+		} else if text := bytes.ToLower(out.Stderr); bytes.Contains(text, []byte("insufficient permission")) || bytes.Contains(text, []byte("not seeing messages")) {
+			err = errorf(report.PermissionDenied, "%s needs root on the node, or the group systemd-journal", form)
+		}
+	}
+	if err != nil {
+		s.miss(e.name(), err)
+		return nil
+	}
+	items, notes, err := parse.StorageReasons(out.Stdout)
+	if err != nil {
+		s.miss(e.name(), unread(form, err))
+		return nil
+	}
+	s.notes(e.name(), form, notes)
+	return items
 }
 
 // read runs a form without slots and parses what it prints; nil when either

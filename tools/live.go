@@ -32,6 +32,20 @@ func (s *Session) live(c *cluster) {
 	}
 }
 
+// liveOf is live for the node of one guest alone, and renews the guest's row.
+func (s *Session) liveOf(inv *inventory, p *place) {
+	c := p.cluster
+	s.otherNumbers(c)
+	if !report.Offline(c.State, p.Node) {
+		c.live = s.silent(c, p.Node)
+	}
+	for _, g := range report.Guests(c.view(inv), true) {
+		if g.VMID == p.VMID {
+			p.Guest = g
+		}
+	}
+}
+
 // otherNumbers asks pvesh for the resources when .rrd has key families that are
 // not known and something is missing because of them.
 func (s *Session) otherNumbers(c *cluster) {
