@@ -84,13 +84,17 @@ func Scheduled(j parse.BackupJob) bool { return j.Schedule != "" || j.StartTime 
 // JobInterval is the longest time between two runs of a job; ok is false when
 // its schedule cannot be read.
 func JobInterval(j parse.BackupJob) (time.Duration, bool) {
-	if j.Schedule != "" {
-		return Interval(j.Schedule)
+	return Interval(ScheduleOf(j))
+}
+
+// ScheduleOf is a job's schedule as a calendar event, the form before PVE 7.1
+// (dow and starttime) too; "" when it has none.
+func ScheduleOf(j parse.BackupJob) string {
+	if j.Schedule != "" || j.StartTime == "" {
+		return j.Schedule
 	}
-	if j.StartTime == "" {
-		return 0, false
-	}
-	return Interval(strings.TrimSpace(j.DOW + " " + j.StartTime))
+	days := strings.FieldsFunc(j.DOW, func(r rune) bool { return r == ',' || r == ';' || r == ' ' })
+	return strings.TrimSpace(strings.Join(days, ",") + " " + j.StartTime)
 }
 
 // Interval is the shortest interval of the jobs that take the guest; ok is
@@ -169,9 +173,13 @@ func (j Judge) ExcludedFindings(subject string, volumes []ExcludedVolume) []*Fin
 // limits or, where a job's interval is known and the profile has no limit of
 // its own, against 1.5 and 3 times that interval.
 func (j Judge) StaleBackup(subject string, age time.Duration, c Cover, evidence ...Evidence) *Finding {
+	interval, known := c.Interval()
+	return j.staleAfter(subject, age, interval, known, evidence...)
+}
+
+func (j Judge) staleAfter(subject string, age, interval time.Duration, known bool, evidence ...Evidence) *Finding {
 	const code = "BACKUP_STALE"
 	message := fmt.Sprintf("the newest backup is %s old", Seconds(Ptr(int64(age/time.Second))))
-	interval, known := c.Interval()
 	if _, own := j.Limits[code]; own || !known {
 		return j.Measure(code, subject, message, "age", age.Hours(), evidence...)
 	}

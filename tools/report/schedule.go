@@ -9,7 +9,8 @@ import (
 
 // Interval is the longest time that passes between two runs of a schedule, a
 // calendar event of Proxmox such as `02:30`, `sat 03:15`, `mon..fri 8..17:0/30`
-// or `*-*-1 04:00`. ok is false when the schedule cannot be read, or names years.
+// or `*-*-1 04:00`. ok is false when the schedule cannot be read, or runs at most
+// once.
 //
 // Grammar: proxmox-time's calendar events, PVE 7.1 to 9, a part of systemd's.
 func Interval(schedule string) (d time.Duration, ok bool) {
@@ -20,10 +21,43 @@ func Interval(schedule string) (d time.Duration, ok bool) {
 	return s.longestGap()
 }
 
+// IntervalAt is the time between the two runs of a schedule around a moment:
+// the last one at or before it and the first one after it. at is the wall clock
+// of the node, whatever its zone. ok is false when the schedule cannot be read,
+// or has not both runs.
+func IntervalAt(schedule string, at time.Time) (d time.Duration, ok bool) {
+	s, ok := parseSchedule(schedule)
+	if !ok {
+		return 0, false
+	}
+	before, ok := s.previous(at)
+	after, ok2 := s.next(at)
+	return after.Sub(before), ok && ok2
+}
+
+// NextRun is the first run of a schedule after a moment on the node's wall clock;
+// ok is false when the schedule cannot be read, or names only years that are over.
+func NextRun(schedule string, after time.Time) (run time.Time, ok bool) {
+	s, ok := parseSchedule(schedule)
+	if !ok {
+		return time.Time{}, false
+	}
+	return s.next(after)
+}
+
+// Readable reports whether a schedule follows the grammar of calendar events.
+func Readable(schedule string) bool {
+	_, ok := parseSchedule(schedule)
+	return ok
+}
+
 // calendar is a schedule as sets: true at an index means that it runs then.
 type calendar struct {
+	years                                  []bool // nil is every year
 	weekdays, months, days, hours, minutes []bool // Sunday is 0; months and days from 1
 }
+
+const lastYear = 2200 // the grammar's own end
 
 var scheduleWords = map[string]string{
 	"minutely": "*:*", "hourly": "*:00", "daily": "00:00", "weekly": "mon 00:00", "monthly": "*-*-1 00:00",
@@ -36,7 +70,7 @@ func parseSchedule(text string) (calendar, bool) {
 	if full, ok := scheduleWords[text]; ok {
 		text = full
 	}
-	c := calendar{every(0, 6), every(0, 12), every(0, 31), every(0, 23), every(0, 59)}
+	c := calendar{nil, every(0, 6), every(0, 12), every(0, 31), every(0, 23), every(0, 59)}
 	fields := strings.Fields(text)
 	if n := len(fields); n > 1 && fields[n-1] == "utc" {
 		fields = fields[:n-1]
@@ -51,7 +85,7 @@ func parseSchedule(text string) (calendar, bool) {
 		case i == 0 && f[0] >= 'a' && f[0] <= 'z':
 			c.weekdays, good = weekdays(f)
 		case !timed && isDate(f):
-			c.months, c.days, good = dates(f)
+			c.years, c.months, c.days, good = dates(f)
 		case !timed:
 			timed = true
 			c.hours, c.minutes, good = clockTimes(f)
@@ -97,21 +131,23 @@ func weekdays(list string) ([]bool, bool) {
 	return set, true
 }
 
-// dates reads YEARS-MONTHS-DAYS or MONTHS-DAYS; years must be any.
-func dates(f string) (months, days []bool, ok bool) {
+// dates reads YEARS-MONTHS-DAYS or MONTHS-DAYS.
+func dates(f string) (years, months, days []bool, ok bool) {
 	parts := strings.Split(f, "-")
 	if len(parts) == 3 {
 		if parts[0] != "*" {
-			return nil, nil, false
+			if years, ok = numbers(parts[0], 0, lastYear); !ok {
+				return nil, nil, nil, false
+			}
 		}
 		parts = parts[1:]
 	}
 	if len(parts) != 2 {
-		return nil, nil, false
+		return nil, nil, nil, false
 	}
 	months, ok = numbers(parts[0], 1, 12)
 	days, ok2 := numbers(parts[1], 1, 31)
-	return months, days, ok && ok2
+	return years, months, days, ok && ok2
 }
 
 // clockTimes reads HOURS:MINUTES[:SECONDS], or MINUTES of every hour.
@@ -182,7 +218,7 @@ func (c calendar) longestGap() (time.Duration, bool) {
 	longest, previous := time.Duration(0), -1
 	const days = 9 * 366
 	for i, day := 0, time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC); i < days; i, day = i+1, day.AddDate(0, 0, 1) {
-		if !c.weekdays[day.Weekday()] || !c.months[day.Month()] || !c.days[day.Day()] {
+		if !c.on(day) {
 			continue
 		}
 		if previous >= 0 {
@@ -191,6 +227,52 @@ func (c calendar) longestGap() (time.Duration, bool) {
 		previous = i
 	}
 	return longest, longest > 0
+}
+
+// on reports whether it runs on a day.
+func (c calendar) on(day time.Time) bool {
+	return c.weekdays[day.Weekday()] && c.months[day.Month()] && c.days[day.Day()] && (c.years == nil || day.Year() <= lastYear && c.years[day.Year()])
+}
+
+// farthest is how many days are looked at for a run: every weekday meets every
+// date within them.
+const farthest = 41 * 366
+
+// next is the first run after a moment.
+func (c calendar) next(t time.Time) (time.Time, bool) { return c.seek(t, 1) }
+
+// previous is the last run at or before a moment.
+func (c calendar) previous(t time.Time) (time.Time, bool) { return c.seek(t, -1) }
+
+// seek looks for the nearest run in one direction, day by day.
+func (c calendar) seek(t time.Time, direction int) (time.Time, bool) {
+	first, last, _, ok := c.ofDay()
+	if !ok {
+		return time.Time{}, false
+	}
+	midnight := time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
+	minute := t.Hour()*60 + t.Minute()
+	if direction < 0 {
+		first, last = last, first
+	}
+	for i, day := 0, midnight; i < farthest; i, day = i+1, day.AddDate(0, 0, direction) {
+		if !c.on(day) {
+			continue
+		}
+		if i > 0 {
+			return day.Add(time.Duration(first) * time.Minute), true
+		}
+		from := minute
+		if direction > 0 {
+			from++
+		}
+		for m := from; m >= 0 && m < 24*60; m += direction {
+			if c.hours[m/60] && c.minutes[m%60] {
+				return day.Add(time.Duration(m) * time.Minute), true
+			}
+		}
+	}
+	return time.Time{}, false
 }
 
 // ofDay returns the first and last minute of a day on which it runs, and the
