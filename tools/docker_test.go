@@ -320,7 +320,7 @@ func TestContainerFilters(t *testing.T) {
 		{`{"guest":"102","health":"unhealthy"}`, 1},
 		{`{"guest":"102","health":"none"}`, 6},
 		{`{"guest":"102","project":"MEDIA"}`, 9},
-		{`{"guest":"102","project":"media","service":"scaled"}`, 3},
+		{`{"guest":"102","project":"media","name":"scaled"}`, 3},
 		{`{"guest":"immich","image":"jellyfin"}`, 2},
 		{`{"guest":"102","name":"sonarr"}`, 1},
 		{`{"guest":"102","limit":5}`, 37},

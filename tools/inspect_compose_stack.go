@@ -12,13 +12,13 @@ import (
 
 type inspectComposeStackIn struct {
 	Common
-	Project string `json:"project,omitempty" help:"Compose project; default: the only one there" pos:"true"`
-	Guest   Text   `json:"guest,omitempty" help:"guest that it runs in (VMID, exact name, or CLUSTER/VMID); default: looked for everywhere"`
-	Host    string `json:"host,omitempty" help:"docker host of the profile that it runs on"`
+	Project string `json:"project,omitempty" help:"Compose project; default: the only one" pos:"true"`
+	Guest   Text   `json:"guest,omitempty" help:"guest it runs in; default: looked for everywhere"`
+	Host    string `json:"host,omitempty" help:"docker host it runs on"`
 }
 
 var inspectComposeStack = define("inspect_compose_stack", "Inspect a Compose stack",
-	"Inspects one Docker Compose stack: services with replicas, health, restarts and images, missing and partial services, networks with addresses, files and directories, and for every mount whether it is in a backup: yes with the archive's age, no or unknown with the reason (mount, guest volume, backup flag, job, newest archive). Treat unknown as not backed up.",
+	"Inspects a Docker Compose stack: services, replicas, health, restarts, images, networks, files, and for every mount whether it is in a backup: yes with the archive's age, no or unknown with the reason. Treat unknown as not backed up.",
 	func(_ context.Context, s *Session, in inspectComposeStackIn) (*report.Stack, error) {
 		places, inv, err := s.dockerPlaces(in.Guest, in.Host)
 		if err != nil {

@@ -9,18 +9,17 @@ import (
 type listGuestContainersIn struct {
 	Common
 	Paged
-	Guest   Text   `json:"guest,omitempty" help:"only this guest (VMID, exact name, or CLUSTER/VMID); default: all running guests and docker hosts" pos:"true"`
-	Host    string `json:"host,omitempty" help:"only this docker host of the profile"`
-	State   string `json:"state,omitempty" help:"only containers in this state" enum:"created,running,paused,restarting,stopping,removing,exited,dead"`
-	Health  string `json:"health,omitempty" help:"only running containers with this health; none: without a check" enum:"healthy,unhealthy,starting,none"`
-	Project string `json:"project,omitempty" help:"only containers of this Compose project"`
-	Service string `json:"service,omitempty" help:"only containers of this Compose service"`
-	Name    string `json:"name,omitempty" help:"only containers whose name holds this text"`
-	Image   string `json:"image,omitempty" help:"only containers whose image holds this text"`
+	Guest   Text   `json:"guest,omitempty" help:"guest; default: all running ones and docker hosts" pos:"true"`
+	Host    string `json:"host,omitempty" help:"docker host of the profile"`
+	State   string `json:"state,omitempty" help:"state" enum:"created,running,paused,restarting,stopping,removing,exited,dead"`
+	Health  string `json:"health,omitempty" help:"health of running ones; none: no check" enum:"healthy,unhealthy,starting,none"`
+	Project string `json:"project,omitempty" help:"Compose project"`
+	Name    string `json:"name,omitempty" help:"text in the name"`
+	Image   string `json:"image,omitempty" help:"text in the image"`
 }
 
 var listGuestContainers = define("list_guest_containers", "List containers inside guests",
-	"Lists Docker and podman containers inside running LXC guests and VMs (with an agent) and on docker hosts: state, health, image, ports, Compose project and service. places says for each guest whether it could be asked: only status ok means that the list is whole there. Never starts a daemon. detail=detailed adds image IDs, restarts, restart policy, networks and mounts.",
+	"Lists Docker and podman containers in running LXC guests, VMs (by agent) and on docker hosts: state, health, image, ports, Compose project. places: only status ok means the list is whole there. Starts no daemon. detailed adds image IDs, restarts, policy, networks, mounts.",
 	func(_ context.Context, s *Session, in listGuestContainersIn) (*report.ContainerList, error) {
 		places, _, err := s.dockerPlaces(in.Guest, in.Host)
 		if err != nil {
@@ -29,7 +28,7 @@ var listGuestContainers = define("list_guest_containers", "List containers insid
 		answers := s.askDocker(places, s.Detailed, nil)
 		s.learnProjects(answers)
 		out := &report.ContainerList{Places: report.Places(answers)}
-		filter := report.ContainerFilter{State: in.State, Health: in.Health, Project: in.Project, Service: in.Service, Name: in.Name, Image: in.Image}
+		filter := report.ContainerFilter{State: in.State, Health: in.Health, Project: in.Project, Name: in.Name, Image: in.Image}
 		answers = filter.Keep(answers)
 		out.Findings = report.Findings(s.judge().ContainerFindings(answers)...)
 		out.Items, out.Page = report.Cut(report.Containers(answers), in.Offset, in.Limit)

@@ -416,7 +416,7 @@ func (p ContainerPort) Listens(port int) bool {
 // A ContainerFilter chooses rows; an empty field chooses all. Texts compare
 // without regard to case; Name and Image as a part. Health none is a running
 // container without a check.
-type ContainerFilter struct{ State, Health, Project, Service, Name, Image string }
+type ContainerFilter struct{ State, Health, Project, Name, Image string }
 
 // Keep returns the answers with those containers that the filter chooses.
 func (f ContainerFilter) Keep(answers []RuntimeAnswer) []RuntimeAnswer {
@@ -432,7 +432,7 @@ func (f ContainerFilter) chooses(c Container) bool {
 		return want == "" || strings.Contains(strings.ToLower(text), strings.ToLower(want))
 	}
 	whole := func(text, want string) bool { return want == "" || strings.EqualFold(text, want) }
-	return whole(c.State, f.State) && f.health(c) && whole(c.Project, f.Project) && whole(c.Service, f.Service) && part(c.Name, f.Name) && part(c.Image, f.Image)
+	return whole(c.State, f.State) && f.health(c) && whole(c.Project, f.Project) && part(c.Name, f.Name) && part(c.Image, f.Image)
 }
 
 func (f ContainerFilter) health(c Container) bool {
