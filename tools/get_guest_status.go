@@ -166,8 +166,13 @@ func (s *Session) agentDisks(e *entry, p *place) (*parse.AgentFilesystems, parse
 		s.miss(p.Node, err)
 		return nil, trouble
 	}
-	if trouble != parse.AgentOK {
-		s.note(p.Node, errorf(report.Unsupported, "the guest agent of VM %d gave no filesystems: %s", p.VMID, trouble))
+	switch trouble {
+	case parse.AgentOK:
+	case parse.AgentBlocked, parse.AgentUnsupported: // the guest says no, so there is nothing to read
+		s.note(p.Node, errorf(report.Unsupported, "the guest agent of VM %d tells no filesystems: %s", p.VMID, trouble))
+		return nil, trouble
+	default:
+		s.miss(p.Node, errorf(report.Unsupported, "the guest agent of VM %d gave no filesystems: %s", p.VMID, trouble))
 		return nil, trouble
 	}
 	fs, notes, err := parse.FilesystemsOfAgent(out.Stdout)

@@ -99,7 +99,7 @@ func (s *Session) nodeJobs(e *entry, p *place, v *report.HealthView, job func(fu
 		})
 	}
 	if p.Type == "qemu" && !s.Detailed && !hintsContainers(p.Guest) {
-		v.ContainersNotAsked = "nothing hints at containers, and its agent is asked only once in ten seconds; list_guest_containers asks"
+		v.ContainersNotAsked = "its agent is asked only once in ten seconds and nothing hints at containers; detail=detailed or list_guest_containers asks"
 		return
 	}
 	job(func() func() {

@@ -7,6 +7,7 @@ import (
 
 	"pvelens/allowlist"
 	"pvelens/fixtures"
+	"pvelens/fixtures/scenarios"
 	"pvelens/tools/report"
 )
 
@@ -134,5 +135,44 @@ func TestNamesThatDoNotExist(t *testing.T) {
 	r := answer[*report.BackupList](t, env, "list_backups", `{"guest":999}`)
 	if len(r.Items) != 1 || !r.Items[0].Orphan || len(r.Guests) != 0 {
 		t.Errorf("archives of a deleted guest can be asked for: %+v", r.Items)
+	}
+}
+
+// Two clusters of one profile stay apart: rows and findings name theirs, and no
+// totals are summed over both.
+func TestTwoClusters(t *testing.T) {
+	sc := scenarios.Named("pve8-single")
+	sc.Machines = append(sc.Machines, scenarios.Named("pve74-single").Machines...)
+	env := replay(t, sc, fixtures.Options{})
+	stores := answer[*report.StorageList](t, env, "list_storage", `{}`)
+	names := map[string]bool{}
+	for _, s := range stores.Items {
+		names[s.Cluster+"/"+s.Storage] = true
+	}
+	if !names["homelab/local"] || !names["pve7/local"] || stores.Totals != nil {
+		t.Errorf("got %v, totals %v", names, stores.Totals)
+	}
+	backups := answer[*report.BackupList](t, env, "list_backups", `{"limit":500}`)
+	for _, f := range backups.Findings {
+		if !strings.HasPrefix(f.Subject, "homelab/guest/") && !strings.HasPrefix(f.Subject, "pve7/guest/") {
+			t.Errorf("subject %s", f.Subject)
+		}
+	}
+	for _, a := range backups.Items {
+		if a.Orphan || a.Cluster != "homelab" {
+			t.Errorf("got %+v", a)
+		}
+	}
+	h := answer[*report.GuestHealth](t, env, "guest_health_summary", `{"guest":"pve7/100"}`)
+	if h.Cluster != "pve7" || h.Verdict != "critical" || len(h.Findings) == 0 || h.Findings[0].Subject != "pve7/guest/100" {
+		t.Errorf("got %+v", h.Findings)
+	}
+	snaps := answer[*report.SnapshotList](t, env, "list_snapshots", `{"node":"homelab"}`)
+	if snaps.Guests != 7 {
+		t.Errorf("looked at %d guests of homelab", snaps.Guests)
+	}
+	one := answer[*report.StorageList](t, env, "list_storage", `{"node":"pve7"}`)
+	if one.Totals == nil || one.Totals.Counted != 2 {
+		t.Errorf("totals of one node: %+v", one.Totals)
 	}
 }
