@@ -104,6 +104,9 @@ func (a *app) backend(p *profiles.Profile, audit *transport.Audit) (*tools.Backe
 			if err != nil {
 				return nil, err
 			}
+			if p.Transport == "controlmaster" && t.ControlPath == "" {
+				return nil, &profiles.Error{Code: "CONFIG", Message: destination + ": transport = \"controlmaster\", but ssh_config sets no ControlPath for it", Hint: "set ControlPath and ControlMaster auto for it in ssh_config, or transport = \"ssh\""}
+			}
 			return &transport.Host{Target: t, Role: role, Become: allowlist.Become(p.Become), ConnectTimeout: connectTimeout(p, t)}, nil
 		},
 	}, nil
