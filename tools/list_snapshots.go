@@ -83,9 +83,17 @@ func (s *Session) places(inv *inventory, guest Text, node string) ([]*place, err
 			continue
 		}
 		s.oldFiles(c)
+		configs := map[int]*parse.GuestConfig{}
+		for i := range c.configs {
+			configs[c.configs[i].VMID] = &c.configs[i]
+		}
 		for _, g := range report.Guests(c.view(inv), false) {
-			cfg := c.config(g.VMID)
-			if cfg == nil || at != nil && g.Node != at.node {
+			cfg := configs[g.VMID]
+			if at != nil && g.Node != at.node || cfg == nil && !c.has(needConfigs) {
+				continue
+			}
+			if cfg == nil {
+				s.miss(c.server.name(), errorf(report.NotFound, "the configuration of guest %d was not among those read", g.VMID))
 				continue
 			}
 			s.badLines(cfg)

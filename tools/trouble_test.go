@@ -176,3 +176,14 @@ func TestTwoClusters(t *testing.T) {
 		t.Errorf("totals of one node: %+v", one.Totals)
 	}
 }
+
+// Proxmox has a storage local even when storage.cfg names none.
+func TestLocalIsAlwaysThere(t *testing.T) {
+	source := scenarios.Named("fresh-single").Machines[0].Source
+	sc := scenarios.Named("fresh-single")
+	sc.Machines[0].Source = instead{source, map[string]fixtures.Answer{"cluster-configs": {Exit: 2}}}
+	r := answer[*report.StorageList](t, replay(t, sc, fixtures.Options{}), "list_storage", `{}`)
+	if len(r.Items) != 1 || r.Items[0].Storage != "local" || r.Items[0].State != report.StorageActive || r.Items[0].TotalBytes == nil {
+		t.Errorf("got %+v", r.Items)
+	}
+}

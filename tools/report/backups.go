@@ -184,20 +184,28 @@ func (v BackupView) whole() bool {
 	return !v.Partial && !slices.ContainsFunc(v.Sources, func(src BackupSource) bool { return src.Content == nil })
 }
 
+// byGuest groups archives by their guest, without those of no guest.
+func byGuest(archives []Archive) map[int][]Archive {
+	out := map[int][]Archive{}
+	for _, a := range archives {
+		if a.VMID != nil && !a.Orphan {
+			out[*a.VMID] = append(out[*a.VMID], a)
+		}
+	}
+	return out
+}
+
 // Summaries returns what is known of every guest's backups, by VMID. Archives of
 // another kind of guest under the same VMID do not count.
 func (v BackupView) Summaries(archives []Archive) []GuestBackups {
-	incomplete := !v.whole()
+	incomplete, mine := !v.whole(), byGuest(archives)
 	out := []GuestBackups{}
 	for _, g := range v.Guests {
 		s := GuestBackups{VMID: g.VMID, Name: g.Name, Cluster: v.Name, Template: g.Template, Verdict: NoBackup, LastRun: v.Runs[g.VMID]}
-		for _, a := range archives {
-			if a.VMID == nil || *a.VMID != g.VMID || a.Orphan {
-				continue
-			}
-			if s.Archives++; s.Archives == 1 {
-				s.Verdict, s.NewestAt, s.NewestAgeS, s.NewestStorage = BackedUp, a.CreatedAt, a.AgeS, a.Storage
-			}
+		if mine := mine[g.VMID]; len(mine) > 0 {
+			newest := mine[0]
+			s.Archives = len(mine)
+			s.Verdict, s.NewestAt, s.NewestAgeS, s.NewestStorage = BackedUp, newest.CreatedAt, newest.AgeS, newest.Storage
 		}
 		if s.Verdict == NoBackup && incomplete {
 			s.Verdict = Unknown // an archive may be where nobody looked
@@ -235,8 +243,9 @@ func (j Judge) BackupFindings(v BackupView, archives []Archive, summaries []Gues
 	for _, g := range v.Guests {
 		guests[g.VMID] = g
 	}
+	mine := byGuest(archives)
 	for _, s := range summaries {
-		out = append(out, j.guestBackup(v, guests[s.VMID], s, archives)...)
+		out = append(out, j.guestBackup(v, guests[s.VMID], s, mine[s.VMID])...)
 	}
 	return append(append(out, j.orphans(v, archives, guests)...), j.unfinished(v)...)
 }
@@ -248,7 +257,8 @@ func (v BackupView) subject(vmid int) string {
 	return fmt.Sprintf("guest/%d", vmid)
 }
 
-func (j Judge) guestBackup(v BackupView, g Guest, s GuestBackups, archives []Archive) []*Finding {
+// guestBackup judges one guest; mine are its archives, the newest first.
+func (j Judge) guestBackup(v BackupView, g Guest, s GuestBackups, mine []Archive) []*Finding {
 	subject := v.subject(s.VMID)
 	var out []*Finding
 	if r := s.LastRun; r != nil && r.Result == "failed" {
@@ -258,7 +268,6 @@ func (j Judge) guestBackup(v BackupView, g Guest, s GuestBackups, archives []Arc
 	if s.Verdict == NoBackup && !g.Template {
 		out = append(out, j.noBackup(v, subject, s.VMID))
 	}
-	mine := slices.DeleteFunc(slices.Clone(archives), func(a Archive) bool { return a.VMID == nil || *a.VMID != s.VMID || a.Orphan })
 	if len(mine) == 0 {
 		return out
 	}
