@@ -36,6 +36,9 @@ func (s *Session) askDocker(places []*dockerPlace, details bool, want func(parse
 		if details && p.Place.Status == report.PlaceOK {
 			s.inspect(p, want)
 		}
+		if details {
+			s.runtimeVersion(p)
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		done++
@@ -290,6 +293,28 @@ func (p *dockerPlace) failed(err error) {
 }
 
 func (p *dockerPlace) vmid() string { return strconv.Itoa(p.guest.VMID) }
+
+// runtimeVersion asks a daemon that runs for its version; where it does not
+// answer, the client's own is told. A VM's agent is not asked for that.
+func (s *Session) runtimeVersion(p *dockerPlace) {
+	if p.Place.Runtime != "docker" || p.Place.Status != report.PlaceOK && p.Place.Status != report.PlaceDaemonUnreachable || p.guest != nil && p.guest.Type != "lxc" {
+		return
+	}
+	r, err := s.run(p, "docker", "version")
+	if err != nil {
+		s.note(p.problemNode(), err)
+		return
+	}
+	v, err := parse.DockerVersion(r.Stdout)
+	switch {
+	case err != nil:
+		s.note(p.problemNode(), unread(r.form.ID, err))
+	case v.Server != nil:
+		p.Place.Version = report.Clean(v.Server.Version)
+	default:
+		p.Place.Version = report.Clean(v.Client) + " (client)"
+	}
+}
 
 // inspect asks for details of the containers that want chooses, in batches. A
 // container that has gone in between is not missed.

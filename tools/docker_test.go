@@ -309,6 +309,37 @@ func TestTheWayThereIsNotTheRuntime(t *testing.T) {
 	}
 }
 
+// With details a daemon's version is told; of one that does not answer the
+// client's.
+func TestRuntimeVersions(t *testing.T) {
+	env := replay(t, scenarios.Named("docker-zoo"), fixtures.Options{})
+	for guest, want := range map[string]string{"301": "20.10.24+dfsg1", "303": "28.2.2", "304": "28.2.2 (client)", "302": "", "308": ""} {
+		l := answer[*report.ContainerList](t, env, "list_guest_containers", `{"guest":"`+guest+`","detail":"detailed"}`)
+		if got := l.Places[0].Version; got != want {
+			t.Errorf("%s: version %q, want %q", guest, got, want)
+		}
+	}
+	if forms(t, env)["lxc-docker-version"] != 2 {
+		t.Errorf("forms %v", forms(t, env))
+	}
+}
+
+// People are not told "0 containers" where nobody could look.
+func TestNoListIsNotZero(t *testing.T) {
+	env := replay(t, scenarios.Named("docker-zoo"), fixtures.Options{})
+	for guest, want := range map[string]bool{"302": false, "303": false, "304": false, "306": false, "307": true, "401": false} {
+		var b strings.Builder
+		for _, table := range answer[*report.ContainerList](t, env, "list_guest_containers", `{"guest":"`+guest+`"}`).Tables() {
+			if err := table.Write(&b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := strings.Contains(b.String(), "0 containers"); got != want {
+			t.Errorf("%s: 0 containers is %v:\n%s", guest, got, b.String())
+		}
+	}
+}
+
 func TestContainerFilters(t *testing.T) {
 	env := replay(t, fixtures.Heimlabor(), fixtures.Options{})
 	for _, tc := range []struct {

@@ -468,7 +468,11 @@ func (l *ContainerList) FoldPlaces() bool {
 
 // Tables shows the places and the containers to people.
 func (l *ContainerList) Tables() []Table {
-	return append([]Table{placeTable(l.Places, l.MorePlaces), containerTable(l.Items, l.Page.note("containers"))}, findingTable(l.Findings, l.MoreFindings)...)
+	out := []Table{placeTable(l.Places, l.MorePlaces)}
+	if slices.ContainsFunc(l.Places, func(p ContainerPlace) bool { return p.Status == PlaceOK }) {
+		out = append(out, containerTable(l.Items, l.Page.note("containers")))
+	}
+	return append(out, findingTable(l.Findings, l.MoreFindings)...)
 }
 
 func placeTable(places []ContainerPlace, more int) Table {
