@@ -38,7 +38,7 @@ type replayed struct {
 
 // replay starts a scenario behind the real transport and returns an Env that
 // asks it. The clock is the scenario's; everything ends with the test.
-func replay(t *testing.T, sc fixtures.Scenario, o fixtures.Options) *Env {
+func replay(t testing.TB, sc fixtures.Scenario, o fixtures.Options) *Env {
 	t.Helper()
 	cluster, err := fixtures.Start(t.Context(), sc, o)
 	if err != nil {
@@ -81,7 +81,7 @@ func replay(t *testing.T, sc fixtures.Scenario, o fixtures.Options) *Env {
 
 // behind returns the cluster and the profile of an Env that replay made. The
 // profile may be changed before the first call.
-func behind(t *testing.T, env *Env) (*fixtures.Cluster, *profiles.Profile) {
+func behind(t testing.TB, env *Env) (*fixtures.Cluster, *profiles.Profile) {
 	t.Helper()
 	r, ok := replays.Load(env)
 	if !ok {
@@ -91,7 +91,7 @@ func behind(t *testing.T, env *Env) (*fixtures.Cluster, *profiles.Profile) {
 }
 
 // call asks one tool; args is a JSON object.
-func call(t *testing.T, env *Env, tool, args string) (report.Tabler, error) {
+func call(t testing.TB, env *Env, tool, args string) (report.Tabler, error) {
 	t.Helper()
 	for _, x := range All() {
 		if x.Name == tool {
