@@ -158,7 +158,7 @@ type backupPlan struct {
 // backupPlans says for every enabled backup storage where it is read: a shared
 // one once, a local one on each of its nodes.
 func (s *Session) backupPlans(c *cluster, f backupFilter) (plans []backupPlan, disabled []string) {
-	for _, st := range c.storages() {
+	for _, st := range c.cluster.Storages {
 		if !report.HoldsBackups(st) || f.storage != "" && st.ID != f.storage {
 			continue
 		}

@@ -81,7 +81,7 @@ func (s *Session) storageView(inv *inventory, c *cluster, wanted func(node strin
 	s.otherNumbers(c)
 	v := report.StorageView{State: c.State, Configs: c.configs, Sites: map[string]report.StorageSite{}}
 	if c.cluster != nil {
-		v.Storages, v.Jobs = c.storages(), c.cluster.BackupJobs
+		v.Storages, v.Jobs = c.cluster.Storages, c.cluster.BackupJobs
 	}
 	if len(inv.clusters) > 1 {
 		v.Name = c.Name
@@ -98,16 +98,6 @@ func (s *Session) storageView(inv *inventory, c *cluster, wanted func(node strin
 		v.Sites[node] = sites[i]
 	}
 	return v
-}
-
-// storages are the storages of storage.cfg and, if it is not there, local:
-// Proxmox always has that one (PVE::Storage::Plugin, parse_config).
-func (c *cluster) storages() []parse.StorageConfig {
-	all := c.cluster.Storages
-	if slices.ContainsFunc(all, func(s parse.StorageConfig) bool { return s.ID == "local" }) {
-		return all
-	}
-	return append(slices.Clone(all), parse.StorageConfig{ID: "local", Type: "dir", Path: "/var/lib/vz"})
 }
 
 // storageSite reads a node's mounts and local filesystems, and pvestatd's log
