@@ -139,6 +139,7 @@ func TestAskedBecauseItCannotBeTold(t *testing.T) {
 		{"it answers", "307", "ok docker", "cannot be told", fixtures.Answer{}},
 		{"nothing listens", "307", "daemon_stopped docker", "cannot be told", fixtures.Answer{Exit: 1, Stderr: []byte(refused)}},
 		{"not installed", "302", "no_docker", "", fixtures.Answer{Exit: 127, Stderr: []byte("lxc-attach: 302: ../src/lxc/attach.c: lxc_attach_run_command: 1844 No such file or directory - Failed to exec \"docker\"\n")}},
+		{"stopped meanwhile", "307", "guest_stopped", "", fixtures.Answer{Exit: 255, Stderr: []byte("container '307' not running!\n")}},
 		{"no rights", "307", "no_rights docker", "cannot be told", fixtures.Answer{Exit: 1, Stderr: []byte("permission denied while trying to connect to the docker API at unix:///var/run/docker.sock\n")}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -154,6 +155,32 @@ func TestAskedBecauseItCannotBeTold(t *testing.T) {
 				t.Errorf("%s (%s), want %s", got, p.Note, tc.want)
 			}
 		})
+	}
+}
+
+// A user's own daemon is not root's: root's socket is not asked, which could
+// start another one.
+func TestRootlessDocker(t *testing.T) {
+	const groups = "/sys/fs/cgroup/lxc/303/ns/init.scope/cgroup.procs\n/sys/fs/cgroup/lxc/303/ns/user.slice/user-1000.slice/user@1000.service/app.slice/docker.service/cgroup.procs\n"
+	env := replay(t, zooWith(map[string]fixtures.Answer{"lxc-services+303": {Stdout: []byte(groups)}}), fixtures.Options{})
+	p := answer[*report.ContainerList](t, env, "list_guest_containers", `{"guest":"303"}`).Places[0]
+	if p.Status != report.PlaceDaemonStopped || !strings.Contains(p.Reason, "rootless") || forms(t, env)["lxc-docker-ps"] != 0 {
+		t.Errorf("%+v, %v", p, forms(t, env))
+	}
+}
+
+// A docker host that is down costs its own place only.
+func TestADockerHostIsDown(t *testing.T) {
+	sc := scenarios.Named("docker-hosts")
+	sc.Machines = append(slices.Clone(sc.Machines), fixtures.Machine{Name: "down", Role: allowlist.Docker, Behaviour: fixtures.Refuses})
+	env := replay(t, sc, fixtures.Options{})
+	l := answer[*report.ContainerList](t, env, "list_guest_containers", `{"limit":500}`)
+	got := statuses(l)
+	if got["down"] != report.PlaceUnknown || got["nas"] != "ok docker" || l.Complete {
+		t.Errorf("%v, complete %v", got, l.Complete)
+	}
+	if !slices.ContainsFunc(l.Problems, func(p report.Problem) bool { return p.Node == "down" && p.Code == report.HostUnreachable }) {
+		t.Errorf("problems %v", l.Problems)
 	}
 }
 
