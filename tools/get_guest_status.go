@@ -16,7 +16,7 @@ type getGuestStatusIn struct {
 }
 
 var getGuestStatus = define("get_guest_status", "Show a guest's live state",
-	"Shows how one guest is now: exact state (running, paused, io-error, hibernated, …, or unknown and why), uptime, CPU share of its own cores, memory and what the figure means, disk, network, I/O, pressure, throttling, OOM kills, HA, and whether a running task explains a lock. A VM's used disk is known only from its agent.",
+	"One guest now: exact state (paused, io-error, hibernated, unknown and why, …), uptime, CPU share of its cores, memory and what the figure means, disk, I/O, pressure, OOM kills, HA, whether a running task explains a lock. A VM's used disk is known only from its agent.",
 	func(_ context.Context, s *Session, in getGuestStatusIn) (*report.GuestStatus, error) {
 		inv, err := s.inventory(needConfigs | needPools | needCluster | needHA)
 		if err != nil {

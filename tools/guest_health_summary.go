@@ -17,7 +17,7 @@ type guestHealthSummaryIn struct {
 }
 
 var guestHealthSummary = define("guest_health_summary", "Summarise a guest's health",
-	"Judges one guest in one call: state against onboot and HA, lock, memory, CPU, disk, pressure, agent, storages, snapshots, backups and their coverage, containers, failed tasks. checks says for each what came out or that it is unknown; findings have evidence, limit and fix. detail=detailed adds the trend of the last day.",
+	"Judges one guest in one call: state, lock, memory, CPU, disk, pressure, agent, storages, snapshots, backups, containers, failed tasks. checks says what came out of each, or that it is unknown; findings have evidence, limit and fix. detail=detailed adds the last day's trend.",
 	func(_ context.Context, s *Session, in guestHealthSummaryIn) (*report.GuestHealth, error) {
 		inv, err := s.inventory(needConfigs | needPools | needCluster | needHA)
 		if err != nil {

@@ -20,7 +20,7 @@ type listBackupsIn struct {
 }
 
 var listBackups = define("list_backups", "List backups",
-	"Lists the archives of every backup storage that can be read, by guest: time (UTC), size, format, protected, encrypted, verification; each guest's newest and why its last backup failed. Storages that are not active are not touched but named: then a guest without archives is unknown, not none. detail=detailed adds notes, which are text by people.",
+	"Lists backup archives by guest: time, size, protected, encrypted, verified; each guest's newest, and why its last backup failed. Storages that are not active are not touched but named: then a guest without archives is unknown, not none. detail=detailed adds notes (text by people).",
 	func(_ context.Context, s *Session, in listBackupsIn) (*report.BackupList, error) {
 		inv, err := s.inventory(needCluster | needConfigs | needPools)
 		if err != nil {

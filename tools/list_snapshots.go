@@ -16,7 +16,7 @@ type listSnapshotsIn struct {
 }
 
 var listSnapshots = define("list_snapshots", "List snapshots",
-	"Lists the snapshots of one guest, or of all clusters in one read: tree with parent, time, with RAM or not, and those left half made. Works for guests of an offline node. detail=detailed with guest adds the descriptions, which are text by people.",
+	"Lists the snapshots of one guest or of all: tree, time, with RAM or not, left half made. Guests of offline nodes too. detail=detailed with guest adds descriptions (text by people).",
 	func(_ context.Context, s *Session, in listSnapshotsIn) (*report.SnapshotList, error) {
 		inv, err := s.inventory(needConfigs)
 		if err != nil {

@@ -18,7 +18,7 @@ type listStorageIn struct {
 }
 
 var listStorage = define("list_storage", "List storages",
-	"Lists storages per node: active, inactive and why, disabled, not on this node; size, use, free space where it is measured, which share one pool. Totals count a shared storage once. Activates no storage and starts no Perl.",
+	"Lists storages per node: active, inactive and why, disabled; size, use, free space where it is measured, which share one pool. Totals count a shared storage once. Activates no storage.",
 	func(_ context.Context, s *Session, in listStorageIn) (*report.StorageList, error) {
 		inv, err := s.inventory(needCluster | needConfigs)
 		if err != nil {
