@@ -29,7 +29,7 @@ type Backend struct {
 // what is known of their nodes, and the last inventory.
 type Env struct {
 	// Open returns the backend of a profile; "" is the default one. It is
-	// called once a profile.
+	// called once a name, and gives one backend for all names of a profile.
 	Open func(profile string) (*Backend, error)
 	// At judges ages and limits as of another time than now.
 	At *time.Time
@@ -99,6 +99,10 @@ func (env *Env) fleet(profile string) (*fleet, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f := env.fleets[b.Profile.Name]; f != nil {
+		env.fleets[profile] = f // "" is one of the names
+		return f, nil
+	}
 	f := &fleet{Backend: b}
 	for _, d := range b.Profile.Nodes {
 		f.nodes = append(f.nodes, &entry{dest: d, role: allowlist.PVE})
@@ -109,7 +113,7 @@ func (env *Env) fleet(profile string) (*fleet, error) {
 	if env.fleets == nil {
 		env.fleets = map[string]*fleet{}
 	}
-	env.fleets[profile] = f
+	env.fleets[profile], env.fleets[b.Profile.Name] = f, f
 	return f, nil
 }
 

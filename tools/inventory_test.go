@@ -228,3 +228,29 @@ func lateHost(host func(context.Context, string, allowlist.Role) (*transport.Hos
 		return h, err
 	}
 }
+
+func TestDetachedWorkEndsWithACancelledCall(t *testing.T) {
+	env := replay(t, fixtures.Heimlabor(), fixtures.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	s, err := env.open(ctx, Common{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	work, stop := s.detach(time.Hour)
+	defer stop()
+	cancel()
+	<-work.Done() // hangs where a cancelled call leaves work behind
+}
+
+func TestOneProfileIsOneFleetUnderAllItsNames(t *testing.T) {
+	env := replay(t, fixtures.Heimlabor(), fixtures.Options{})
+	a, err := env.fleet("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := env.fleet("test")
+	if err != nil || a != b {
+		t.Errorf("the default profile by its name is another fleet: %v", err)
+	}
+}

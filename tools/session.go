@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"pvelens/allowlist"
@@ -25,6 +26,7 @@ type Session struct {
 	ctx, caller context.Context
 	cancel      context.CancelFunc
 	now, judged time.Time
+	answered    atomic.Bool
 
 	mu       sync.Mutex
 	complete bool
@@ -34,7 +36,10 @@ type Session struct {
 
 // close ends the call. Commands that nobody waits for any more have a context
 // of their own.
-func (s *Session) close() { s.cancel() }
+func (s *Session) close() {
+	s.answered.Store(true)
+	s.cancel()
+}
 
 // finish writes into the report how far it can be trusted.
 func (s *Session) finish(a *report.Answer) {
@@ -259,11 +264,8 @@ func firstLine(b []byte) string {
 // out what a slow node is. It ends with the caller, until the call is answered.
 func (s *Session) detach(limit time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.caller), limit)
-	answered := s.ctx.Done()
 	stop := context.AfterFunc(s.caller, func() {
-		select {
-		case <-answered:
-		default:
+		if !s.answered.Load() {
 			cancel()
 		}
 	})

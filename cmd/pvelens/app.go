@@ -43,8 +43,11 @@ type app struct {
 	noColor bool
 	code    int // exit status of a command that printed its answer
 
-	mu    sync.Mutex
-	close []func()
+	serving bool // tell where the audit log begins
+
+	mu       sync.Mutex
+	close    []func()
+	backends map[string]*tools.Backend // by the profile's own name
 }
 
 // run executes the command line and returns the exit status.

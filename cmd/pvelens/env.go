@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"os"
 	"os/user"
@@ -79,6 +80,9 @@ func (a *app) open(name string) (*tools.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
+	if b := a.backends[p.Name]; b != nil {
+		return b, nil
+	}
 	if err := tools.CheckProfile(p); err != nil {
 		return nil, err
 	}
@@ -86,7 +90,15 @@ func (a *app) open(name string) (*tools.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.backend(p, audit)
+	b, err := a.backend(p, audit)
+	if err != nil {
+		return nil, err
+	}
+	if a.backends == nil {
+		a.backends = map[string]*tools.Backend{}
+	}
+	a.backends[p.Name] = b
+	return b, nil
 }
 
 func (a *app) backend(p *profiles.Profile, audit *transport.Audit) (*tools.Backend, error) {
@@ -138,8 +150,12 @@ func (a *app) openAudit() (*transport.Audit, error) {
 		return nil, auditError(path, err)
 	}
 	a.onExit(func() { _ = audit.Close() })
-	if _, err := audit.Start(version()); err != nil {
+	head, err := audit.Start(version())
+	if err != nil {
 		return nil, auditError(path, err)
+	}
+	if a.serving {
+		fmt.Fprintf(a.err, "pvelens: audit log %s, head %s (note it elsewhere: `pvelens audit verify --head` checks it)\n", path, head)
 	}
 	return audit, nil
 }

@@ -45,6 +45,7 @@ func (a *app) serve(ctx context.Context, only string) error {
 	}
 	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	out := realStdout(a.out)
+	a.serving = true
 	env, err := a.env()
 	if err != nil {
 		return err
