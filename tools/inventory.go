@@ -165,7 +165,12 @@ func (s *Session) parts(ctx context.Context, e *entry, n need) *parts {
 			s.notes(e.name(), "ha-state", notes)
 			return
 		}},
-		{needCluster, "cluster-configs", func(b []byte) (err error) { p.cluster, err = parse.ParseClusterConfigs(b); return }},
+		{needCluster, "cluster-configs", func(b []byte) (err error) {
+			if p.cluster, err = parse.ParseClusterConfigs(b); err == nil {
+				p.cluster.Storages = report.AllStorages(p.cluster.Storages)
+			}
+			return
+		}},
 	}
 	jobs = slices.DeleteFunc(jobs, func(j job) bool { return n&j.need == 0 })
 	errs := make([]error, len(jobs))

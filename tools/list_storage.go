@@ -87,6 +87,7 @@ func (s *Session) storageView(inv *inventory, c *cluster, wanted func(node strin
 		v.Name = c.Name
 	}
 	v.NumbersUnknown = len(c.State.RRD.UnknownFamilies) > 0 && len(c.State.RRD.Storages) == 0
+	v.Silent = s.silentNodes(c, wanted)
 	nodes := c.nodes()
 	sites := make([]report.StorageSite, len(nodes))
 	parallel(nodes, func(i int, node string) {
@@ -98,6 +99,25 @@ func (s *Session) storageView(inv *inventory, c *cluster, wanted func(node strin
 		v.Sites[node] = sites[i]
 	}
 	return v
+}
+
+// silentNodes are the nodes that are wanted and whose pvestatd stopped to report.
+func (s *Session) silentNodes(c *cluster, wanted func(node string) bool) map[string]bool {
+	out := map[string]bool{}
+	for _, node := range c.nodes() {
+		if !wanted(node) || report.Offline(c.State, node) {
+			continue
+		}
+		row, ok := c.State.RRD.Nodes[node]
+		if !ok && len(c.State.RRD.UnknownFamilies) > 0 {
+			continue // it reports, in a form that is not known
+		}
+		if !ok || row.Time != nil && s.older(c, node, *row.Time, silentAfter) {
+			out[node] = true
+			s.miss(node, errorf(report.Internal, "pvestatd on %s has reported nothing for minutes: its storages are unknown", node).hint("on the node: systemctl restart pvestatd"))
+		}
+	}
+	return out
 }
 
 // storageSite reads a node's mounts and local filesystems, and pvestatd's log

@@ -1,8 +1,9 @@
 package parse
 
 // StorageConfig is one storage of the cluster. Keys that are not read are kept
-// by name only, here and below, because a plugin may keep a password there. Content is empty when the key is
-// not written, so the type's default holds. Shared is true by type (nfs, pbs
+// by name only, here and below, because a plugin may keep a password there.
+// Content is empty when the key is not written, so the type's default holds.
+// Shared is true by type (nfs, pbs
 // and so on) or by its flag. Nodes empty means every node. MustBeMounted is the
 // path that has to be a mount point before the storage counts as active, empty
 // when that is not checked.

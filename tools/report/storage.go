@@ -91,6 +91,9 @@ type StorageView struct {
 	// NumbersUnknown is set when .rrd has a family of storages that is not known
 	// and nothing else told.
 	NumbersUnknown bool
+	// Silent holds the nodes whose pvestatd has reported nothing for minutes:
+	// what it said last proves nothing.
+	Silent map[string]bool
 }
 
 // InactiveOn lists the storages that should be active on a node and are not
@@ -117,6 +120,8 @@ func (v StorageView) stateOf(s parse.StorageConfig, node string) (state, reason 
 		return Unknown, "node " + node + " is offline"
 	case Offline(v.State, node):
 		return Unknown, "node " + node + " is not seen from here: there is no quorum"
+	case v.Silent[node]:
+		return Unknown, "pvestatd on " + node + " has reported nothing for minutes"
 	case v.row(s.ID, node) != nil:
 		return StorageActive, ""
 	case v.NumbersUnknown:
@@ -197,23 +202,42 @@ func (v StorageView) build(s *parse.StorageConfig, node string, detailed bool) S
 	return r
 }
 
+// AllStorages are the storages that Proxmox makes of storage.cfg (pve-storage,
+// parse_config): there is always the folder storage local, on every node,
+// whether the file names it or not.
+func AllStorages(written []parse.StorageConfig) []parse.StorageConfig {
+	const path = "/var/lib/vz"
+	out := slices.Clone(written)
+	i := slices.IndexFunc(out, func(s parse.StorageConfig) bool { return s.ID == "local" })
+	if i >= 0 && out[i].Type == "dir" && (out[i].Path == "" || out[i].Path == path) {
+		out[i].Path, out[i].Nodes = path, nil
+		return out
+	}
+	if i >= 0 {
+		out = slices.Delete(out, i, i+1)
+	}
+	return slices.Insert(out, 0, parse.StorageConfig{
+		ID: "local", Type: "dir", Path: path, Prune: []parse.Option{{Key: "keep-all", Value: "1"}},
+		Content: []string{"backup", "images", "iso", "rootdir", "snippets", "vztmpl"},
+	})
+}
+
 // contentOf is what a storage may hold; where storage.cfg does not say, the
-// type's default (pve-storage, plugindata).
+// type's default, which is much less than what the type could hold (pve-storage,
+// plugindata, PVE 7 to 9).
 func contentOf(s parse.StorageConfig) []string {
 	if len(s.Content) > 0 {
 		return cleaned(s.Content)
 	}
 	switch s.Type {
-	case "pbs":
+	case "pbs", "cephfs":
 		return []string{"backup"}
-	case "dir", "nfs", "cifs", "glusterfs", "btrfs":
-		return []string{"backup", "images", "iso", "rootdir", "snippets", "vztmpl"}
-	case "cephfs":
-		return []string{"backup", "iso", "vztmpl"}
-	case "iscsi", "iscsidirect":
-		return []string{"images"}
+	case "dir", "btrfs", "zfspool", "lvmthin":
+		return []string{"images", "rootdir"}
+	case "esxi":
+		return []string{"import"}
 	}
-	return []string{"images", "rootdir"}
+	return []string{"images"}
 }
 
 // HoldsBackups reports whether a storage may hold backups.
@@ -230,7 +254,10 @@ func (r *Storage) measure(row *parse.RRDStorage) {
 		r.MeasuredAt = At(*row.Time)
 	}
 	if r.TotalBytes = positive(row.Total); r.TotalBytes == nil {
-		r.Reason = "storages of type " + r.Type + " report no size"
+		r.Reason = "pvestatd reported no size"
+		if r.Type == "iscsi" || r.Type == "iscsidirect" || r.Type == "esxi" {
+			r.Reason = "storages of type " + r.Type + " have no size"
+		}
 		return
 	}
 	r.UsedBytes, r.UsedRatio = row.Used, Ratio(row.Used, row.Total)

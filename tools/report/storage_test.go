@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -146,7 +147,7 @@ iscsi: san
 		{Storage: "local-lvm", Node: "pve-a", State: StorageActive, TotalBytes: Ptr(int64(350 << 30)), UsedBytes: Ptr(int64(300 << 30)), AvailableBytes: Ptr(int64(50 << 30)), UsedRatio: Ptr(0.8571)},
 		{Storage: "nas-old", Node: "pve-a", State: StorageInactive, Reason: "pvestatd: mount error: mount.nfs: Connection timed out for 10.0.0.9:/y"},
 		{Storage: "pbs", Node: "pve-a", State: StorageActive, TotalBytes: Ptr(int64(8 << 40)), UsedBytes: Ptr(int64(3 << 40)), UsedRatio: Ptr(0.375)},
-		{Storage: "san", Node: "pve-a", State: StorageActive, Reason: "storages of type iscsi report no size"},
+		{Storage: "san", Node: "pve-a", State: StorageActive, Reason: "storages of type iscsi have no size"},
 		{Storage: "usb", State: StorageDisabled, Reason: "disabled in storage.cfg"},
 	}
 	ignore := cmpopts.IgnoreFields(Storage{}, "Type", "Content", "Shared", "Enabled", "Active")
@@ -296,5 +297,47 @@ func TestStorageOfOtherNodes(t *testing.T) {
 	}
 	if fs := Findings(Judge{}.StorageFindings(v, rows)...); len(fs) > 0 {
 		t.Errorf("got %+v, want none", fs)
+	}
+}
+
+// What Proxmox reads into storage.cfg: local is there in every case, and a
+// storage without content holds its type's default, not all it could hold.
+func TestStoragesThatAreNotWritten(t *testing.T) {
+	local := func(s parse.StorageConfig) parse.StorageConfig { s.ID, s.Path = "local", "/var/lib/vz"; return s }
+	made := []string{"backup", "images", "iso", "rootdir", "snippets", "vztmpl"}
+	for _, tt := range []struct {
+		name string
+		in   []parse.StorageConfig
+		want []string // of local
+		len  int
+	}{
+		{"an empty file", nil, made, 1},
+		{"no local", []parse.StorageConfig{{ID: "tank", Type: "zfspool"}}, made, 2},
+		{"local of another type", []parse.StorageConfig{{ID: "local", Type: "nfs", Path: "/mnt/pve/local"}}, made, 1},
+		{"local elsewhere", []parse.StorageConfig{{ID: "local", Type: "dir", Path: "/srv"}}, made, 1},
+		{"local as written", []parse.StorageConfig{local(parse.StorageConfig{Type: "dir", Content: []string{"iso"}})}, []string{"iso"}, 1},
+		{"local limited to nodes", []parse.StorageConfig{local(parse.StorageConfig{Type: "dir", Nodes: []string{"pve1"}, Content: []string{"iso"}})}, []string{"iso"}, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := AllStorages(tt.in)
+			i := slices.IndexFunc(got, func(s parse.StorageConfig) bool { return s.ID == "local" })
+			if i < 0 || len(got) != tt.len {
+				t.Fatalf("got %+v", got)
+			}
+			if s := got[i]; s.Type != "dir" || s.Path != "/var/lib/vz" || s.Nodes != nil || !slices.Equal(contentOf(s), tt.want) {
+				t.Errorf("got %+v", s)
+			}
+		})
+	}
+	for kind, want := range map[string]string{
+		"dir": "images rootdir", "btrfs": "images rootdir", "zfspool": "images rootdir", "lvmthin": "images rootdir", "lvm": "images", "rbd": "images",
+		"nfs": "images", "cifs": "images", "glusterfs": "images", "iscsi": "images", "cephfs": "backup", "pbs": "backup", "esxi": "import",
+	} {
+		if got := strings.Join(contentOf(parse.StorageConfig{Type: kind}), " "); got != want {
+			t.Errorf("%s: got %s, want %s", kind, got, want)
+		}
+		if s := (parse.StorageConfig{Type: kind}); HoldsBackups(s) != (want == "backup") {
+			t.Errorf("%s: HoldsBackups %v", kind, HoldsBackups(s))
+		}
 	}
 }
