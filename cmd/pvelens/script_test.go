@@ -12,6 +12,9 @@ func TestMain(m *testing.M) {
 	if node := os.Getenv("PVELENS_TEST_NODE"); node != "" {
 		os.Exit(forcedCommand(node, os.Getenv("SSH_ORIGINAL_COMMAND")))
 	}
+	if program := os.Getenv(standIn); program != "" {
+		os.Exit(standInProgram(program, os.Args[1:]))
+	}
 	testscript.Main(m, map[string]func(){
 		"pvelens": func() {
 			os.Exit(run(context.Background(), os.Args[1:], stdio{in: os.Stdin, out: os.Stdout, err: os.Stderr}, os.Getenv))
