@@ -149,9 +149,11 @@ func (r *rrdReader) line(line string) (family string, ok bool) {
 	case isFamily9(family, "pve-node-") && len(fields) >= newNodeFields:
 		r.node(object, fields)
 	case family == "pve2.3-vm" && len(fields) >= oldGuestFields:
-		return family, r.guest(object, fields[:oldGuestFields])
+		fields, ok = fields.joinName(oldGuestFields)
+		return family, ok && r.guest(object, fields[:oldGuestFields])
 	case isFamily9(family, "pve-vm-") && len(fields) >= newGuestFields:
-		return family, r.guest(object, fields)
+		fields, ok = fields.joinName(newGuestFields)
+		return family, ok && r.guest(object, fields)
 	case (family == "pve2-storage" || isFamily9(family, "pve-storage-")) && len(fields) >= storageFields:
 		return family, r.storage(object, fields)
 	default:
@@ -186,7 +188,7 @@ func (r *rrdReader) guest(id string, f rrdFields) bool {
 		return false
 	}
 	g := RRDGuest{
-		VMID: vmid, Uptime: f.int(0), Name: f[1], Status: f.text(2), Template: parseBool(f.text(3)),
+		VMID: vmid, Uptime: f.int(0), Name: f.name(), Status: f.text(2), Template: parseBool(f.text(3)),
 		Time: f.int(4), CPUs: f.float(5), CPU: f.float(6), MemMax: f.int(7), Mem: f.int(8),
 		DiskMax: f.int(9), Disk: f.int(10), NetIn: f.int(11), NetOut: f.int(12),
 		DiskRead: f.int(13), DiskWrite: f.int(14), MemHost: f.int(15),
@@ -233,6 +235,31 @@ func (f rrdFields) text(i int) string {
 	}
 	return f[i]
 }
+
+// joinName puts a guest's name together again that has colons in it, as a
+// configuration edited by hand may. The status, a word, and the template flag
+// come after the name; ok is false when they are nowhere where they could be.
+func (f rrdFields) joinName(atLeast int) (joined rrdFields, ok bool) {
+	for extra := 0; len(f)-extra >= atLeast; extra++ {
+		status, template := f.text(2+extra), f.text(3+extra)
+		if strings.Trim(status, "abcdefghijklmnopqrstuvwxyz-") == "" && (template == "" || template == "0" || template == "1") && f.count(4+extra) {
+			name := strings.Join(f[1:2+extra], ":")
+			return slices.Concat(rrdFields{f[0], name}, f[2+extra:]), true
+		}
+	}
+	return nil, false
+}
+
+// name is U for a guest that is called so, and undefined where all else is.
+func (f rrdFields) name() string {
+	if f.text(2) == "" {
+		return f.text(1)
+	}
+	return f[1]
+}
+
+// count reports whether a field is a whole number or undefined.
+func (f rrdFields) count(i int) bool { return f.text(i) == "" || f.int(i) != nil }
 
 func (f rrdFields) float(i int) *float64 { return parseFloat(f.text(i)) }
 

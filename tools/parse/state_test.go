@@ -171,6 +171,9 @@ func TestParseRRDFamilies(t *testing.T) {
 		{"blank lines", "\n" + old + " \n", "old", []string{}},
 		{"computed numbers", strings.Replace(old, ":10:5:", ":1e1:4.6:", 1), "old", []string{}},
 		{"a guest named U", strings.Replace(old, ":old:", ":U:", 1), "U", []string{}},
+		{"a name with colons", strings.Replace(old, ":old:", ":a:b::c:", 1), "a:b::c", []string{}},
+		{"a name with colons, nine", strings.Replace(new9, ":new:", ":a:1:", 1), "a:1", []string{}},
+		{"a status that is no word", strings.Replace(old, ":running:", ":RUNNING 1:", 1), "", []string{"pve2.3-vm"}},
 		{"nothing", "", "", []string{}},
 	}
 	for _, tt := range tests {
@@ -189,6 +192,21 @@ func TestParseRRDFamilies(t *testing.T) {
 				t.Errorf("unknown families (-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestParseRRDUndefined(t *testing.T) {
+	const u = ":U:U:U:U:U:U:U:U:U:U:U:U:U:U:U"
+	r, err := parseRRD([]byte("pve2.3-vm/7" + u + "\npve2-node/a" + u + "\npve2-storage/a/s:U:U:U\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := RRD{
+		Nodes: map[string]RRDNode{"a": {Node: "a"}}, Guests: map[int]RRDGuest{7: {VMID: 7}},
+		Storages: []RRDStorage{{Node: "a", Storage: "s"}}, UnknownFamilies: []string{},
+	}
+	if diff := cmp.Diff(want, r); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
