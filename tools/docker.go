@@ -334,8 +334,7 @@ func (s *Session) inspect(p *dockerPlace, want func(parse.Container) bool) {
 		}
 		f := parse.ClassifyDocker(p.Place.Runtime, r.Exit, r.Stdout, r.Stderr)
 		if f.Trouble != parse.DockerOK && f.Trouble != parse.DockerVanished {
-			p.err = failureOf(r)
-			return
+			p.err = failureOf(r) // the lines that are there are good all the same
 		}
 		list, notes, err := parse.DockerInspect(r.Stdout)
 		if err != nil {

@@ -312,6 +312,30 @@ func TestAContainerVanishes(t *testing.T) {
 	}
 }
 
+// Lines that were printed before a failure are used, and the answer says that it
+// is not whole.
+func TestInspectFailsHalfWay(t *testing.T) {
+	zoo := scenarios.Named("docker-zoo").Source("zoo")
+	ps := fixtures.Ask(zoo, "lxc-docker-ps", "311")
+	var ids []string
+	for line := range strings.Lines(string(ps.Stdout)) {
+		ids = append(ids, line[len(`{"id":"`):][:64])
+	}
+	whole := fixtures.Ask(zoo, "lxc-docker-inspect", append([]string{"311"}, ids...)...)
+	first, _, _ := strings.Cut(string(whole.Stdout), "\n")
+	env := replay(t, zooWith(map[string]fixtures.Answer{"lxc-docker-inspect+311": {Stdout: []byte(first + "\n"), Stderr: []byte("Error: something new\n"), Exit: 1}}), fixtures.Options{})
+	l := answer[*report.ContainerList](t, env, "list_guest_containers", `{"guest":"311","detail":"detailed"}`)
+	policies := 0
+	for _, c := range l.Items {
+		if c.RestartPolicy != "" {
+			policies++
+		}
+	}
+	if l.Total != 2 || policies != 1 || l.Complete {
+		t.Errorf("%d containers, %d inspected, complete %v", l.Total, policies, l.Complete)
+	}
+}
+
 // What a gate, sudo or the node says is no word of docker: 127 and 126 of theirs
 // do not mean that docker is absent.
 func TestTheWayThereIsNotTheRuntime(t *testing.T) {
