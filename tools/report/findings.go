@@ -33,6 +33,7 @@ var Catalogue = []Rule{
 	{Code: "COMPOSE_SERVICE_MISSING", Severity: Warning, Why: "A service has containers, but none of them runs and it is no finished job.", Fix: "docker compose up -d in the project's directory; docker compose logs SERVICE says why."},
 	{Code: "CT_APPARMOR_OFF", Severity: Warning, Why: "The container runs without AppArmor confinement.", Fix: "Remove lxc.apparmor.profile: unconfined and give the container the features it needs."},
 	{Code: "CT_DOCKER_NO_NESTING", Severity: Warning, Why: "Docker runs in a container whose nesting feature is off.", Fix: "pct set VMID --features nesting=1,keyctl=1, then restart the container."},
+	{Code: "CT_PRIVILEGED", Severity: Info, Why: "The container is privileged: root inside is root of the node, held back by AppArmor alone.", Fix: "Move its data to an unprivileged container (backup and restore with --unprivileged 1)."},
 	{Code: "CT_PRIVILEGED_NESTING", Severity: Warning, Why: "A privileged container with nesting: root inside is nearly root on the node.", Fix: "Move its data to an unprivileged container (backup and restore with --unprivileged 1)."},
 	{Code: "DISK_ORPHAN", Severity: Warning, Why: "A volume belongs to no configuration and no snapshot of any guest; every node's configuration was read.", Fix: "Check the volume, then pvesm free VOLUME."},
 	{Code: "DOCKER_EXITED_NONZERO", Severity: Warning, Why: "A container that should run ended with an error.", Fix: "docker logs CONTAINER inside the guest."},
