@@ -60,6 +60,9 @@ func run(ctx context.Context, args []string, io stdio, getenv func(string) strin
 	root.SetOut(io.out)
 	root.SetErr(io.err)
 	if err := root.ExecuteContext(ctx); err != nil {
+		if wantsNagios(args) {
+			return a.unknown(err)
+		}
 		return a.fail(err)
 	}
 	return a.code
