@@ -99,7 +99,29 @@ func (s *Session) askPlace(p *dockerPlace) {
 		p.Place.Reason = reason
 		return
 	}
-	s.askRuntimes(p, "docker", "podman")
+	s.askRuntimes(p, p.programs()...)
+	if p.Place.Status == report.PlaceOK {
+		answered.Store(p.key(), p.Place.Runtime)
+	}
+}
+
+// answered holds which program answered in a VM last time: there a second
+// question has to wait.
+var answered sync.Map
+
+type vmKey struct {
+	entry *entry
+	vmid  int
+}
+
+func (p *dockerPlace) key() vmKey { return vmKey{p.entry, p.guest.VMID} }
+
+// programs are docker and podman, the one that answered last time first.
+func (p *dockerPlace) programs() []string {
+	if last, ok := answered.Load(p.key()); ok && last == "podman" {
+		return []string{"podman", "docker"}
+	}
+	return []string{"docker", "podman"}
 }
 
 // askLXC looks at the container's control groups first: where systemd shows no
@@ -185,6 +207,9 @@ func (s *Session) askRuntimes(p *dockerPlace, programs ...string) {
 		r, err := s.run(p, program, "ps")
 		if err != nil {
 			p.failed(err)
+			if i > 0 {
+				p.is(report.PlaceUnknown, programs[0]+" is not installed, and "+program+" could not be asked: "+p.Place.Reason)
+			}
 			return
 		}
 		f := parse.ClassifyDocker(program, r.Exit, r.Stdout, r.Stderr)

@@ -235,6 +235,30 @@ func TestTheAgentsTurnIsWaitedFor(t *testing.T) {
 	}
 }
 
+// A VM without docker may have podman: where its turn does not come in time, the
+// answer is not "no docker". The next call asks what answered last time first.
+func TestPodmanInAVMWaitsForItsTurn(t *testing.T) {
+	env := replay(t, scenarios.Named("docker-zoo"), fixtures.Options{})
+	_, profile := behind(t, env)
+	profile.Deadline = 4 * time.Second
+	ask := func() report.ContainerPlace {
+		return answer[*report.ContainerList](t, env, "list_guest_containers", `{"guest":"406"}`).Places[0]
+	}
+	if p := ask(); p.Status != report.PlaceUnknown || !strings.Contains(p.Reason, "podman could not be asked") {
+		t.Errorf("no turn: %+v", p)
+	}
+	unhurried(t)
+	env = replay(t, scenarios.Named("docker-zoo"), fixtures.Options{})
+	for range 2 {
+		if p := ask(); p.Status != report.PlaceOK || p.Runtime != "podman" {
+			t.Errorf("%+v", p)
+		}
+	}
+	if f := forms(t, env); f["qemu-docker-ps"] != 1 || f["qemu-podman-ps"] != 2 {
+		t.Errorf("forms %v", f)
+	}
+}
+
 // The daemon is asked for at most 100 containers at once.
 func TestContainersAreAskedForInBatches(t *testing.T) {
 	const n = 230
