@@ -75,7 +75,7 @@ func (s *Session) look(p *place, tasks bool) report.GuestLook {
 func (p *place) filed() report.GuestLook {
 	c := p.cluster
 	l := report.GuestLook{Row: p.Guest, Config: p.config, Live: c.live[p.VMID] != ""}
-	if r, ok := c.State.RRD.Guests[p.VMID]; ok {
+	if r, ok := c.State.RRD.Guests[p.VMID]; ok && !l.Live { // a list was read because .rrd is old
 		l.RRD = &r
 	}
 	if n, ok := c.State.RRD.Nodes[p.Node]; ok {

@@ -98,6 +98,10 @@ func (s *Session) nodeJobs(e *entry, p *place, v *report.HealthView, job func(fu
 			return func() { v.Filesystems, v.FSNotRead = fs, why }
 		})
 	}
+	if _, reason := agentAllowed(p.config); p.Type == "qemu" && reason != "" {
+		v.ContainersNotAsked = reason
+		return
+	}
 	if p.Type == "qemu" && !s.Detailed && !hintsContainers(p.Guest) {
 		v.ContainersNotAsked = "its agent is asked only once in ten seconds and nothing hints at containers; detail=detailed or list_guest_containers asks"
 		return

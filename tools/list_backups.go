@@ -145,8 +145,8 @@ func (s *Session) backupView(inv *inventory, c *cluster, f backupFilter) (v repo
 	return v, disabled
 }
 
-// A backupPlan is one storage and the nodes that may read it, the best first; or
-// why none may.
+// A backupPlan is one storage and the nodes that may read it, by name; or why
+// none may.
 type backupPlan struct {
 	storage parse.StorageConfig
 	nodes   []string
@@ -167,7 +167,7 @@ func (s *Session) backupPlans(c *cluster, f backupFilter) (plans []backupPlan, d
 			continue
 		}
 		shared := backupPlan{storage: st, code: report.Unsupported}
-		for _, node := range s.serverFirst(c) {
+		for _, node := range c.nodes() {
 			if !report.OnNode(st, node) || f.node != "" && node != f.node {
 				continue
 			}

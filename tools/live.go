@@ -37,7 +37,9 @@ func (s *Session) liveOf(inv *inventory, p *place) {
 	c := p.cluster
 	s.otherNumbers(c)
 	if !report.Offline(c.State, p.Node) {
-		c.live = s.silent(c, p.Node)
+		if c.live = s.silent(c, p.Node); c.live != nil {
+			s.incomplete() // its numbers are pvestatd's
+		}
 	}
 	for _, g := range report.Guests(c.view(inv), true) {
 		if g.VMID == p.VMID {

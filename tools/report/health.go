@@ -402,6 +402,9 @@ func (h *health) cpu() {
 		f = append(f, h.j.Measure("GUEST_CPU_HIGH", h.subject(), "CPU "+Percent(hour)+" of its cores over the last hour", "cpu", *hour*100))
 	case h.r.CPURatio != nil:
 		f = append(f, h.j.Measure("GUEST_CPU_HIGH", h.subject(), "CPU "+Percent(h.r.CPURatio)+" of its cores in pvestatd's last two samples", "cpu", *h.r.CPURatio*100))
+	case h.r.Status != Running:
+		h.skip("cpu", "the guest is "+h.r.Status)
+		return
 	default:
 		unknown = "nothing measures it"
 	}
@@ -425,6 +428,10 @@ func (h *health) disk() {
 		h.check("disk", "", h.full()...)
 	case h.status.AgentState == notConfigured:
 		h.check("disk", "only the guest agent can tell, and it is off")
+	case h.r.Status != Running:
+		h.check("disk", "the guest agent is not asked while the VM is "+h.r.Status)
+	case h.r.Lock != nil && h.status.AgentState == agentNotAsked:
+		h.check("disk", "the guest agent is not asked while the VM is locked")
 	default:
 		h.check("disk", "the guest agent gave no filesystems ("+h.status.AgentState+")")
 	}
