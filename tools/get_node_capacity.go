@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"slices"
 
 	"pvelens/tools/parse"
 	"pvelens/tools/report"
@@ -38,6 +39,7 @@ var getNodeCapacity = define("get_node_capacity", "Show what a node has left",
 		}
 		out := &report.CapacityList{}
 		sites, out.Page = report.Cut(sites, in.Offset, in.Limit)
+		s.unreportedGuests(inv, sites)
 		out.Items = make([]report.Capacity, len(sites))
 		parallel(sites, func(i int, at site) {
 			v := s.nodeView(inv, at)
@@ -45,6 +47,23 @@ var getNodeCapacity = define("get_node_capacity", "Show what a node has left",
 		})
 		return out, nil
 	})
+
+// unreportedGuests says of which nodes the running guests cannot be summed.
+func (s *Session) unreportedGuests(inv *inventory, sites []site) {
+	for _, c := range inv.clusters {
+		s.otherNumbers(c)
+		wanted := func(node string) bool { return slices.Contains(sites, site{c, node}) }
+		s.unmeasured(c, "what its guests are configured for is unknown or old", wanted)
+		for _, n := range c.nodes() {
+			if _, ok := c.State.RRD.Nodes[n]; !ok || !wanted(n) || report.Offline(c.State, n) {
+				continue
+			}
+			if g := c.stateless(n, false); len(g) > 0 {
+				s.miss(n, errorf(report.Internal, "pvestatd on %s does not report guest %d (%d in all), so what its running guests are configured for is unknown", n, g[0].VMID, len(g)))
+			}
+		}
+	}
+}
 
 // nodeView reads what a node says of itself. What cannot be read leaves the
 // answer incomplete.

@@ -23,6 +23,8 @@ var listNodes = define("list_nodes", "List nodes",
 		var rows []report.Node
 		for _, c := range inv.clusters {
 			s.offlineNodes(c, "")
+			s.otherNumbers(c)
+			s.unmeasured(c, "its numbers are unknown or old", func(string) bool { return true })
 			rows = append(rows, report.Nodes(c.view(inv), c.destinations(), s.versions(c))...)
 		}
 		if len(inv.clusters) == 1 && !inv.clusters[0].Lone {

@@ -86,7 +86,9 @@ func (s *Session) storageView(inv *inventory, c *cluster, wanted func(node strin
 	if len(inv.clusters) > 1 {
 		v.Name = c.Name
 	}
-	v.NumbersUnknown = len(c.State.RRD.UnknownFamilies) > 0 && len(c.State.RRD.Storages) == 0
+	if v.NumbersUnknown = len(c.State.RRD.UnknownFamilies) > 0 && len(c.State.RRD.Storages) == 0; v.NumbersUnknown {
+		s.incomplete()
+	}
 	v.Silent = s.silentNodes(c, wanted)
 	nodes := c.nodes()
 	sites := make([]report.StorageSite, len(nodes))

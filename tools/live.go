@@ -124,21 +124,47 @@ func fillRRD(rrd *parse.RRD, r parse.Resources) {
 // round takes 10 s, with dead storages a minute.
 const silentAfter = 3 * time.Minute
 
-// silent returns the states of a node's guests when its pvestatd says nothing,
-// from the node's own lists; nil when it does, or when the node has no guests.
-func (s *Session) silent(c *cluster, node string) map[int]string {
+// unreported says that a node's pvestatd is silent: there is no row of the node
+// in .rrd, or an old one; nil when it reports.
+func (s *Session) unreported(c *cluster, node string) *Error {
 	row, ok := c.State.RRD.Nodes[node]
-	if ok && (row.Time == nil || !s.older(c, node, *row.Time, silentAfter)) || !c.hosts(node, "lxc") && !c.hosts(node, "qemu") {
+	if ok && (row.Time == nil || !s.older(c, node, *row.Time, silentAfter)) {
 		return nil
 	}
-	why := errorf(report.Internal, "pvestatd on %s reports nothing", node)
+	return errorf(report.Internal, "pvestatd on %s reports nothing", node)
+}
+
+// unmeasured says so of every node that is online, for answers that pvestatd's
+// numbers are a part of; wanted chooses the nodes.
+func (s *Session) unmeasured(c *cluster, what string, wanted func(node string) bool) {
+	nodes := slices.DeleteFunc(c.nodes(), func(n string) bool { return !wanted(n) || report.Offline(c.State, n) })
+	parallel(nodes, func(_ int, node string) {
+		if err := s.unreported(c, node); err != nil {
+			s.miss(node, err.hint("%s; on the node: systemctl restart pvestatd", what))
+		}
+	})
+}
+
+// silent returns the states of a node's guests that pvestatd does not report,
+// from the node's own lists: of all when it says nothing, else of those that it
+// leaves out. nil when none is missing.
+func (s *Session) silent(c *cluster, node string) map[int]string {
+	why := s.unreported(c, node)
+	missing := c.stateless(node, why != nil)
+	if len(missing) == 0 {
+		return nil
+	}
+	if why == nil {
+		why = errorf(report.Internal, "pvestatd on %s does not report guest %d (%d in all)", node, missing[0].VMID, len(missing))
+	}
 	e, err := c.at(node)
 	if err != nil {
 		s.miss(node, why.hint("the states of its guests are unknown: %s", AsError(err).Message))
 		return nil
 	}
-	out := map[int]string{}
-	kinds := slices.DeleteFunc([]string{"lxc", "qemu"}, func(k string) bool { return !c.hosts(node, k) })
+	kinds := slices.DeleteFunc([]string{"lxc", "qemu"}, func(k string) bool {
+		return !slices.ContainsFunc(missing, func(g parse.GuestRef) bool { return g.Type == k })
+	})
 	rows := make([]map[int]string, len(kinds))
 	parallel(kinds, func(i int, kind string) {
 		listed, err := s.listed(e, kind)
@@ -147,23 +173,34 @@ func (s *Session) silent(c *cluster, node string) map[int]string {
 		}
 		rows[i] = listed
 	})
-	for _, m := range rows {
-		for vmid, state := range m {
-			out[vmid] = state
+	out := map[int]string{}
+	for _, g := range missing {
+		for _, m := range rows {
+			if state := m[g.VMID]; state != "" && state != report.Unknown {
+				out[g.VMID] = state
+			}
 		}
 	}
-	if len(out) > 0 {
-		s.note(node, why.hint("states come from pct list and qm list, numbers are unknown; on the node: systemctl restart pvestatd"))
-		if s.Detailed {
-			s.incomplete()
-		}
+	if s.Detailed || len(out) < len(missing) {
+		s.incomplete()
 	}
+	told := "states come from pct list and qm list, numbers are unknown"
+	if len(out) == 0 {
+		told = "pct list and qm list tell no more, so states are unknown"
+	}
+	s.note(node, why.hint("%s; on the node: systemctl restart pvestatd", told))
 	return out
 }
 
-// hosts reports whether a node has guests of a kind.
-func (c *cluster) hosts(node, kind string) bool {
-	return slices.ContainsFunc(c.State.Guests, func(g parse.GuestRef) bool { return g.Node == node && g.Type == kind })
+// stateless are a node's guests whose state .rrd does not tell, or all of them.
+func (c *cluster) stateless(node string, all bool) []parse.GuestRef {
+	var out []parse.GuestRef
+	for _, g := range c.State.Guests {
+		if g.Node == node && (all || report.GuestState(c.State.RRD.Guests[g.VMID].Status) == report.Unknown) {
+			out = append(out, g)
+		}
+	}
+	return out
 }
 
 // listed returns the states that pct list or qm list shows.
