@@ -224,7 +224,7 @@ func (s *Session) volumes(c *cluster) []report.VolumeSource {
 			continue
 		}
 		reasons := []string{}
-		for _, node := range s.serverFirst(c) {
+		for _, node := range c.nodes() {
 			if !report.OnNode(st, node) {
 				continue
 			}

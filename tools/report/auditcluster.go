@@ -275,7 +275,7 @@ func (j Judge) orphanDisks(v AuditFacts) []*Finding {
 			switch {
 			case vol.VMID == nil || named[r] || seen[r] || busy[*vol.VMID] || strings.Contains(vol.Name, "-fleece-"):
 				continue
-			case copies[fmt.Sprint(*vol.VMID, " ", src.Node)]:
+			case !src.Storage.Shared && copies[fmt.Sprint(*vol.VMID, " ", src.Node)]:
 				continue
 			case vol.Created != nil && v.Now.Sub(*vol.Created) < time.Hour:
 				continue
