@@ -26,7 +26,7 @@ var capabilities = define("capabilities", "Show what can be asked",
 // access finds out how far the rights on a host reach, by reading.
 func (s *Session) access(e *entry) report.Access {
 	a := report.Access{SSHDestination: e.dest, Role: string(e.role), Missing: []report.MissingForm{}}
-	files, root, err := s.rights(e)
+	r, err := s.rights(e)
 	if err != nil {
 		s.miss(e.dest, err)
 		a.Level = "none"
@@ -37,53 +37,76 @@ func (s *Session) access(e *entry) report.Access {
 			continue
 		}
 		a.FormsTotal++
-		if err == nil && (f.Rights == allowlist.Any || f.Rights == allowlist.WWWData && files || f.Rights == allowlist.Root && root) {
+		if err == nil && r.covers(f) {
 			a.FormsWorking++
 			continue
 		}
 		a.Missing = append(a.Missing, report.MissingForm{Form: f.ID, Needs: string(f.Rights), Gives: f.Why})
 	}
 	if a.Level == "" {
-		a.Level = s.level(files, root)
+		a.Level = s.level(r)
 	}
 	return a
 }
 
-func (s *Session) level(files, root bool) string {
+// A reach is how far the rights on a host go, and why no further.
+type reach struct {
+	files, root bool
+	why         *Error
+}
+
+func (r reach) covers(f allowlist.Form) bool {
+	return f.Rights == allowlist.Any || f.Rights == allowlist.WWWData && r.files || f.Rights == allowlist.Root && r.root
+}
+
+func (s *Session) level(r reach) string {
 	switch {
-	case root && s.Profile.Become != "none":
+	case r.root && s.Profile.Become != "none":
 		return s.Profile.Become
-	case root:
+	case r.root:
 		return "root"
-	case files:
+	case r.files:
 		return "www-data"
 	}
 	return "any"
 }
 
 // rights tries one harmless form of each kind: echo, a read of the cluster's
-// state, and pvestatd's log.
-func (s *Session) rights(e *entry) (files, root bool, err error) {
+// state, and pvestatd's log. An error means that not even echo works, or that a
+// form fails for another reason than rights.
+func (s *Session) rights(e *entry) (r reach, err error) {
 	if _, err := s.ask(s.ctx, e, "probe"); err != nil {
-		return false, false, err
+		return r, err
 	}
 	if e.role == allowlist.Docker {
 		out, err := s.exec(s.ctx, e, "host-docker-version")
-		return false, err == nil && out.Exit == 0, nil
-	}
-	a := s.arrive(e, 0)
-	if a.err != nil {
-		if AsError(a.err).Code != report.PermissionDenied {
-			return false, false, a.err
+		if err != nil && AsError(err).Code == report.PermissionDenied {
+			r.why = AsError(err)
 		}
-		return false, false, nil
+		r.root = err == nil && out.Exit == 0
+		return r, nil
 	}
-	if host, err := s.host(s.ctx, e); err == nil && host.Become == allowlist.AsIs {
-		return true, host.Target.User == "root", nil
+	if err := s.arrive(e, 0).err; err != nil {
+		if r.why = AsError(err); r.why.Code != report.PermissionDenied {
+			return r, err
+		}
+		return r, nil
 	}
-	_, err = s.ask(s.ctx, e, "storage-reasons")
-	if err != nil && AsError(err).Code != report.PermissionDenied && AsError(err).Code != report.Unsupported {
-		return true, false, err
+	r.files = true
+	host, err := s.host(s.ctx, e)
+	if err != nil {
+		return r, err
 	}
-	return true, err == nil, nil
+	if host.Become == allowlist.AsIs {
+		r.root = host.Target.User == "root"
+		return r, nil
+	}
+	if _, err = s.ask(s.ctx, e, "storage-reasons"); err == nil {
+		r.root = true
+		return r, nil
+	}
+	if r.why = AsError(err); r.why.Code != report.PermissionDenied && r.why.Code != report.Unsupported {
+		return r, err
+	}
+	return r, nil
 }

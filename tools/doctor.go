@@ -82,7 +82,7 @@ func (s *Session) examine(c *report.Checkup, e *entry, host *transport.Host) {
 	} else {
 		c.Add("shell", report.OK, "silent", "")
 	}
-	files, root, err := s.rights(e)
+	r, err := s.rights(e)
 	if err != nil {
 		bad := AsError(err)
 		c.Add("rights", report.Fail, string(bad.Code)+": "+bad.Message, bad.Hint)
@@ -90,18 +90,30 @@ func (s *Session) examine(c *report.Checkup, e *entry, host *transport.Host) {
 	}
 	c.Node, _, _ = e.learned()
 	s.lock(c, e, host)
-	c.Level = s.level(files, root)
-	switch {
-	case root:
-		c.Add("rights", report.OK, c.Level+": every form", "")
-	case files:
-		c.Add("rights", report.Warn, "files of the cluster, but no root", "what is missing is listed; `pvelens gate install-script` gives it without a root login")
-	case e.role == allowlist.Docker:
-		c.Add("rights", report.Warn, "Docker does not answer this user", "put the user into the group docker (it is as strong as root), or log in as root")
-	default:
-		c.Add("rights", report.Fail, "the files under /etc/pve may not be read", "log in as root, put the user into group www-data, or use the gate: `pvelens gate install-script`")
+	c.Level = s.level(r)
+	s.say(c, e, r)
+	s.forms(c, e, r)
+}
+
+// say tells how far the rights reach, and the way further.
+func (s *Session) say(c *report.Checkup, e *entry, r reach) {
+	why := &Error{Hint: "what is missing is listed below; `pvelens gate install-script` gives it without a root login"}
+	if r.why != nil {
+		why = r.why
+		why.Message = ": " + why.Message
 	}
-	s.forms(c, e, files, root)
+	switch {
+	case r.root && c.Level == "root":
+		c.Add("rights", report.OK, "root", "")
+	case r.root:
+		c.Add("rights", report.OK, "root, through "+map[string]string{"sudo": "sudo", "gate": "the gate"}[c.Level], "")
+	case r.files:
+		c.Add("rights", report.Warn, "www-data: files of the cluster, but no root"+why.Message, why.Hint)
+	case e.role == allowlist.Docker:
+		c.Add("rights", report.Warn, "Docker does not answer this user"+why.Message, "put the user into the group docker (it is as strong as root), or log in as root")
+	default:
+		c.Add("rights", report.Fail, "the files under /etc/pve may not be read"+why.Message, why.Hint)
+	}
 }
 
 // gateVersion is what the gate prints of itself.
@@ -159,7 +171,7 @@ func (s *Session) lock(c *report.Checkup, e *entry, host *transport.Host) {
 
 // forms tries every form that needs no value, starts no Perl and has no effect;
 // of the others it says what rights they need.
-func (s *Session) forms(c *report.Checkup, e *entry, files, root bool) {
+func (s *Session) forms(c *report.Checkup, e *entry, r reach) {
 	var try []allowlist.Form
 	for _, f := range allowlist.Forms() {
 		if f.Role != e.role && f.Role != allowlist.Both || f.ClientOnly() || f.ID == "gate-version" || f.ID == "probe" {
@@ -167,7 +179,7 @@ func (s *Session) forms(c *report.Checkup, e *entry, files, root bool) {
 		}
 		c.FormsTotal++
 		switch {
-		case f.Rights == allowlist.WWWData && !files, f.Rights == allowlist.Root && !root:
+		case !r.covers(f):
 			c.Missing = append(c.Missing, report.MissingForm{Form: f.ID, Needs: string(f.Rights), Gives: f.Why})
 		case f.Effect == allowlist.None && plain(f):
 			try = append(try, f)

@@ -64,7 +64,6 @@ type entry struct {
 	node     string // PVE name, from state
 	cluster  string // identity of its cluster
 	serves   bool   // it served its cluster's inventory last time
-	sudoAll  bool   // become = sudo: the user is not in www-data
 	busyTill map[string]time.Time
 	heard    map[string]agentAnswer // what agents said, by question
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -95,6 +96,8 @@ type output struct {
 	Exit           int
 	Form           allowlist.Form
 	Noise          bool // the login shell printed text first; it was taken off
+	Become         allowlist.Become
+	Root           bool // it ran as root, or should have
 }
 
 // exec runs one form on an entry, with the values of its slots, and returns what
@@ -125,7 +128,8 @@ func (s *Session) exec(ctx context.Context, e *entry, id string, values ...strin
 	}
 	r, err := s.Pool.Run(ctx, host, c)
 	s.record(e, c, r)
-	out := output{r.Stdout, r.Stderr, r.Exit, c.Form(), r.Noise}
+	root, raised := asRoot(host, c.Form())
+	out := output{r.Stdout, r.Stderr, r.Exit, c.Form(), r.Noise, host.Become, root}
 	switch {
 	case err != nil:
 		if cause := context.Cause(ctx); cause != nil && ctx.Err() != nil {
@@ -138,8 +142,66 @@ func (s *Session) exec(ctx context.Context, e *entry, id string, values ...strin
 		return out, errorf(report.Internal, "%s printed more than %d bytes; the part is not used", c.ID(), c.Form().Cap)
 	case r.Exit == 124 || r.Exit == 137 && len(r.Stdout) == 0:
 		return out, errorf(report.Timeout, "%s did not end within %d s", c.ID(), c.Form().Limit).hint("the node is busy, or a file system or storage on it hangs")
+	case raised:
+		if bad := sudoTrouble(out); bad != nil {
+			return out, bad
+		}
 	}
 	return out, nil
+}
+
+// asRoot reports whether a form runs as root on a host, and whether it is sudo
+// that makes it so.
+func asRoot(h *transport.Host, f allowlist.Form) (root, raised bool) {
+	if h.Target != nil && h.Target.User == "root" {
+		return true, h.Become == allowlist.Sudo || h.Become == allowlist.SudoAll
+	}
+	switch h.Become {
+	case allowlist.Sudo, allowlist.ViaGate:
+		raised = f.Rights == allowlist.Root
+	case allowlist.SudoAll:
+		raised = f.Rights != allowlist.Any
+	}
+	return raised, raised
+}
+
+// sudoTrouble says why sudo did not start a command, or nil. The exit status is
+// then sudo's own: taken for the command's, 1 would be an empty answer.
+func sudoTrouble(out output) *Error {
+	if out.Exit == 0 || len(out.Stdout) > 0 {
+		return nil
+	}
+	text := string(bytes.ToLower(out.Stderr))
+	if strings.Contains(text, "/usr/bin/sudo") && (strings.Contains(text, "no such file") || strings.Contains(text, "not found")) {
+		return errorf(report.PermissionDenied, "%s needs %s, and sudo is not installed on the node", out.Form.ID, rightsText(out.Form.Rights)).
+			hint("on the node: apt install sudo; or log in as root")
+	}
+	for line := range strings.Lines(string(out.Stderr)) {
+		low := strings.ToLower(line)
+		if !slices.ContainsFunc(sudoSays, func(words string) bool { return strings.Contains(low, words) }) {
+			continue
+		}
+		_, why, ok := strings.Cut(line, "sudo: ")
+		if !ok {
+			why = line
+		}
+		e := errorf(report.PermissionDenied, "sudo does not run %s for this user: %s", out.Form.ID, report.Clean(strings.TrimSpace(why)))
+		switch {
+		case out.Become == allowlist.ViaGate:
+			return e.hint("on the node, run the gate's install script again: it lets the user start the gate as root")
+		case out.Form.Rights == allowlist.WWWData:
+			return e.hint("put the user into group www-data, allow it in sudoers with NOPASSWD, or use the gate: `pvelens gate install-script`")
+		}
+		return e.hint("allow it in sudoers with NOPASSWD, or use the gate: `pvelens gate install-script`")
+	}
+	return nil
+}
+
+// sudoSays are words of sudo and sudo-rs when they do not start the command.
+var sudoSays = []string{
+	"a password is required", "required to read the password", "authentication is required", "authentication required", "authentication failed",
+	"is not in the sudoers", "not allowed to execute", "is not allowed to run", "may not run sudo", "i'm sorry", "must have a tty", "no tty present",
+	"no new privileges", "effective uid is not 0", "must be owned by uid 0", "must be setuid", "no valid sudoers sources", "account validation failure", "pam account",
 }
 
 // localOnly reports whether a {node} form must run on that node: pvesh does,
@@ -162,8 +224,12 @@ func (s *Session) ask(ctx context.Context, e *entry, id string, values ...string
 		return nil, err
 	}
 	bad := failure(out)
-	if bad != nil && bad.Code == report.PermissionDenied && s.Profile.Become == "sudo" && out.Form.Rights == allowlist.WWWData && e.raise() {
+	if bad != nil && bad.Code == report.PermissionDenied && out.Become == allowlist.Sudo && out.Form.Rights == allowlist.WWWData {
+		e.become(allowlist.SudoAll)
 		if out, err = s.exec(ctx, e, id, values...); err != nil {
+			if AsError(err).Code == report.PermissionDenied {
+				e.become(allowlist.Sudo) // it does not help; the user may be put into the group meanwhile
+			}
 			return nil, err
 		}
 		bad = failure(out)
@@ -174,17 +240,16 @@ func (s *Session) ask(ctx context.Context, e *entry, id string, values ...string
 	return out.Stdout, nil
 }
 
-// raise makes the entry use sudo for files of www-data; false if it did already.
-func (e *entry) raise() bool {
+// become changes how commands on the entry get rights from now on.
+func (e *entry) become(b allowlist.Become) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.sudoAll || e.host == nil {
-		return false
+	if e.host == nil || e.host.Become == b {
+		return
 	}
 	host := *e.host
-	host.Become = allowlist.SudoAll
-	e.host, e.sudoAll = &host, true
-	return true
+	host.Become = b
+	e.host = &host
 }
 
 func (s *Session) host(ctx context.Context, e *entry) (*transport.Host, error) {
@@ -204,9 +269,6 @@ func (s *Session) host(ctx context.Context, e *entry) (*transport.Host, error) {
 // classified, and quoted only cleaned and clipped.
 func failure(out output) *Error {
 	f := out.Form
-	if f.Good(out.Exit, out.Stderr) {
-		return nil
-	}
 	text := bytes.ToLower(out.Stderr)
 	has := func(words ...string) bool {
 		for _, w := range words {
@@ -216,22 +278,33 @@ func failure(out output) *Error {
 		}
 		return false
 	}
+	if has("insufficient permission", "not seeing messages") { // journalctl shows a user nothing, or the user's own, and exits well
+		e := denied(out)
+		if !out.Root {
+			e.Message += ", or the group systemd-journal"
+		}
+		return e
+	}
+	if f.Good(out.Exit, out.Stderr) {
+		return nil
+	}
+	if bad := sudoTrouble(out); bad != nil {
+		return bad
+	}
 	switch {
 	case out.Exit == 126 && has("pvelens-gate"):
 		return errorf(report.Unsupported, "the gate on the node refuses %s", f.ID).hint("`pvelens doctor` compares the two tables")
-	case has("a password is required", "is not in the sudoers", "not allowed to execute", "may not run sudo"):
-		return errorf(report.PermissionDenied, "sudo does not let this user run %s without a password", f.ID).hint("allow it in sudoers, or use the gate: `pvelens gate install-script`")
-	case has("sudo: not found", "sudo: no such file", "'/usr/bin/sudo'", "failed to run command", "/usr/bin/sudo: not found"):
-		return errorf(report.Unsupported, "%s: a program is missing on the node", f.ID).hint("`pvelens doctor` shows what each form needs")
-	case has("permission denied", "please run as root", "operation not permitted", "unable to load access control list", "must be root", "not permitted", "cannot initialize cmap") && !has("no such file"),
-		has("ipcc_send_rec") && has("unknown error"):
-		return errorf(report.PermissionDenied, "%s needs %s on the node", f.ID, rightsText(f.Rights)).hint("log in as root, set become = \"sudo\" or \"gate\", or put the user into group www-data for files")
+	case out.Exit == 127, has("failed to run command") && has("no such file"):
+		return errorf(report.Unsupported, "%s: %s is not installed on the node", f.ID, f.Argv[0]).hint("`pvelens doctor` shows which forms work")
+	case has("cannot initialize cmap", "cannot initialize quorum", "cannot initialise cfg") && out.Root:
+		return errorf(report.NotFound, "%s: corosync is not running", f.ID).hint("on the node: systemctl status corosync")
+	case has("permission denied", "please run as root", "operation not permitted", "unable to load access control list", "must be root", "not permitted", "cannot initialize cmap", "cannot initialize quorum") && !has("no such file", "connection refused"),
+		f.Rights == allowlist.WWWData && has("permission denied"), has("ipcc_send_rec") && has("unknown error"):
+		return denied(out)
 	case has("ipcc_send_rec") && has("connection refused"):
 		return errorf(report.NotFound, "%s: the cluster filesystem (pmxcfs) is not running", f.ID).hint("on the node: systemctl status pve-cluster")
 	case out.Exit == 2 && strings.HasSuffix(f.Argv[0], "/grep"):
 		return errorf(report.NotFound, "%s: the file is not there, or may not be read", f.ID)
-	case out.Exit == 127:
-		return errorf(report.Unsupported, "%s: the program is not installed on the node", f.ID)
 	case out.Exit == 126:
 		return errorf(report.PermissionDenied, "%s: the program may not be run by this user", f.ID)
 	}
@@ -240,6 +313,23 @@ func failure(out output) *Error {
 		e.Message += ": " + line
 	}
 	return e
+}
+
+// denied says that a command lacked rights, and how to get them.
+func denied(out output) *Error {
+	f := out.Form
+	if out.Root && f.Rights != allowlist.Any {
+		e := errorf(report.PermissionDenied, "%s was denied on the node although it ran as root", f.ID)
+		if line := firstLine(out.Stderr); line != "" {
+			e.Message += ": " + line
+		}
+		return e.hint("look at the node: a container without rights, or AppArmor, may be in the way")
+	}
+	e := errorf(report.PermissionDenied, "%s needs %s on the node", f.ID, rightsText(f.Rights))
+	if f.Rights == allowlist.WWWData {
+		return e.hint("put the user into group www-data, log in as root, or use the gate: `pvelens gate install-script`")
+	}
+	return e.hint("log in as root, set become = \"sudo\" where sudo asks for no password, or use the gate: `pvelens gate install-script`")
 }
 
 func rightsText(r allowlist.Rights) string {

@@ -91,6 +91,10 @@ func mute(h *Host, res Result) *Error {
 		e.Hint = "give " + h.Target.User + " a login shell on the node, or set another ssh_user"
 	case res.Exit == 127:
 		e.Hint = "the node lacks /usr/bin/timeout or /bin/echo (coreutils or busybox)"
+	case res.Exit == 126 && h.Become != allowlist.ViaGate && has("pvelens-gate: "):
+		e.Code = Config
+		e.Message = "a gate stands on the node for this key, but the profile does not use it: it said " + said(text)
+		e.Hint = "set become = \"gate\" in the profile"
 	case res.Exit == 126 && h.Become == allowlist.ViaGate:
 		e.Message = "the gate refused the probe: it said " + said(text)
 		e.Hint = "the gate on the node is another version than this program; install it again: pvelens gate install-script"

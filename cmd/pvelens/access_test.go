@@ -41,7 +41,7 @@ type nodes struct {
 	ports   map[string]int
 	mu      sync.Mutex
 	outputs map[string]string // everything that was printed, by who and what
-	homes   int
+	at      string            // the time that ages are judged at
 }
 
 // answer is what one run of the program printed.
@@ -59,7 +59,7 @@ type problem struct{ Node, Code, Message, Hint string }
 
 func startNodes(t *testing.T) *nodes {
 	enterNode(t)
-	n := &nodes{t: t, ports: map[string]int{"pve1": freePort(t), "pve3": freePort(t)}, outputs: map[string]string{}}
+	n := &nodes{t: t, ports: map[string]int{"pve1": freePort(t), "pve3": freePort(t)}, outputs: map[string]string{}, at: time.Now().UTC().Format(time.RFC3339)}
 	shell(t, `
 		ssh-keygen -q -t ed25519 -N '' -C you@desk -f /run/client/id
 		usermod -s /run/programs/shell root
@@ -200,7 +200,7 @@ func (c *client) everything(ctx context.Context) map[string]answer {
 		crowd <- true
 		wg.Go(func() {
 			defer func() { <-crowd }()
-			a := c.ask(ctx, append(slices.Clone(q), "--json")...)
+			a := c.ask(ctx, append(slices.Clone(q), "--json", "--at", c.at)...)
 			mu.Lock()
 			defer mu.Unlock()
 			out[strings.Join(q, " ")] = a

@@ -288,8 +288,9 @@ func putPrograms(t *testing.T) {
 			chmod 0755 "$1"
 		`, program, standIn)
 	}
-	// The login shell keeps what goes over the wire.
-	putFile(t, "/run/programs/shell", "#!/bin/bash\nw=/run/wire/$(id -un)\n/bin/sh \"$@\" > >(tee -a $w) 2> >(tee -a $w >&2)\n")
+	// The login shell keeps what goes over the wire. The state of pve1 comes first,
+	// so that it serves the cluster and answers can be compared.
+	putFile(t, "/run/programs/shell", "#!/bin/bash\nw=/run/wire/$(id -un)\ncase \"$(hostname) $*\" in pve3*/etc/pve/.members*) sleep 0.5;; esac\n/bin/sh \"$@\" > >(tee -a $w) 2> >(tee -a $w >&2)\n")
 	shell(t, `chmod 0755 /run/programs/shell`)
 }
 

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -64,7 +65,7 @@ type Doctor struct {
 // Tables shows the check-ups to people, a table a host.
 func (d *Doctor) Tables() []Table {
 	out := []Table{}
-	for _, c := range d.Nodes {
+	for i, c := range d.Nodes {
 		title := c.Name
 		if c.Node != "" && c.Node != c.Name {
 			title += " (node " + c.Node + ")"
@@ -87,10 +88,36 @@ func (d *Doctor) Tables() []Table {
 			}
 			t.Rows = append(t.Rows, []string{"forms", status, fmt.Sprintf("%d of %d work", c.FormsWorking, c.FormsTotal)})
 		}
-		for _, m := range c.Missing {
-			t.Rows = append(t.Rows, []string{"", "", fmt.Sprintf("%s: needs %s; gives: %s", m.Form, m.Needs, m.Gives)})
+		same := slices.IndexFunc(d.Nodes[:i], func(o Checkup) bool { return len(c.Missing) > 1 && slices.Equal(o.Missing, c.Missing) })
+		if same >= 0 {
+			t.Rows = append(t.Rows, []string{"", "", "the same are missing as on " + d.Nodes[same].Name})
+		} else {
+			t.Rows = append(t.Rows, missingRows(c.Missing)...)
 		}
 		out = append(out, t)
 	}
 	return out
+}
+
+// missingRows groups the forms that are missing by what they need.
+func missingRows(missing []MissingForm) [][]string {
+	var rows [][]string
+	seen := map[string]bool{}
+	for _, m := range missing {
+		if seen[m.Needs] {
+			continue
+		}
+		seen[m.Needs] = true
+		needs := m.Needs
+		if needs == "root" || needs == "www-data" {
+			needs = needs + " would give"
+		}
+		rows = append(rows, []string{"", "", needs + ":"})
+		for _, o := range missing {
+			if o.Needs == m.Needs {
+				rows = append(rows, []string{"", "", "  " + o.Form + ": " + o.Gives})
+			}
+		}
+	}
+	return rows
 }
