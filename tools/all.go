@@ -4,6 +4,6 @@ package tools
 // them.
 func All() []Tool {
 	return []Tool{
-		listNodes, getNodeCapacity, listGuests, getGuestConfig, getGuestStatus, listStorage, listSnapshots, listBackups, listGuestContainers, inspectComposeStack, guestHealthSummary, findContainers, checkIP, listAddresses, findFree, clusterHealth, storageHealth, recentTasks, backupCoverage, pendingUpdates, snapshotAudit, configAudit, capabilities,
+		listNodes, getNodeCapacity, listGuests, getGuestConfig, getGuestStatus, listStorage, listSnapshots, listBackups, listGuestContainers, inspectComposeStack, guestHealthSummary, findContainers, checkIP, listAddresses, findFree, clusterHealth, storageHealth, recentTasks, backupCoverage, planNodeEvacuation, pendingUpdates, snapshotAudit, configAudit, capabilities,
 	}
 }
