@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"pvelens/tools/parse"
@@ -44,6 +45,7 @@ type cluster struct {
 
 	live    map[int]string    // states read from the nodes themselves
 	filled  bool              // what .rrd lacks was asked for
+	clocks  sync.Map          // *clockRead by node
 	server  *entry            // who answered
 	members map[string]*entry // by PVE node name; only nodes that are in the profile
 	lost    map[string]error  // why a member of the profile could not be asked itself

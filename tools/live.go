@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"pvelens/tools/parse"
@@ -239,11 +240,21 @@ func (s *Session) older(c *cluster, node string, unix int64, limit time.Duration
 	if d := s.now.Sub(time.Unix(unix, 0)).Abs(); d <= limit {
 		return false
 	}
-	now, err := s.clockOf(c, node)
-	if err != nil {
-		return true
-	}
-	return now.Sub(time.Unix(unix, 0)).Abs() > limit
+	v, _ := c.clocks.LoadOrStore(node, &clockRead{})
+	clock := v.(*clockRead)
+	clock.once.Do(func() {
+		now, err := s.clockOf(c, node)
+		clock.ahead, clock.err = now.Sub(s.now), err
+	})
+	return clock.err != nil || s.now.Add(clock.ahead).Sub(time.Unix(unix, 0)).Abs() > limit
+}
+
+// A clockRead is how far a node's clock is ahead of this host's, read once a
+// call.
+type clockRead struct {
+	once  sync.Once
+	ahead time.Duration
+	err   error
 }
 
 // clockOf reads a node's clock. Nodes that cannot be asked are measured by

@@ -140,6 +140,9 @@ func TestClocksThatDiffer(t *testing.T) {
 			sc.Clock = sc.Clock.Add(c.here)
 			env := replay(t, sc, fixtures.Options{})
 			answer[*report.BackupList](t, env, "list_backups", `{}`)
+			if n := forms(t, env)["clock"]; n > 2 {
+				t.Errorf("clocks were read %d times, want once a node", n)
+			}
 			if got := forms(t, env)["backups"] > 0; got != c.touched {
 				t.Errorf("storages were read: %v, want %v", got, c.touched)
 			}
