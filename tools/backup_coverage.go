@@ -11,13 +11,13 @@ import (
 type backupCoverageIn struct {
 	Common
 	Paged
-	Guest    Text   `json:"guest,omitempty" help:"only this guest: VMID, exact name, or CLUSTER/VMID" pos:"true"`
+	Guest    Text   `json:"guest,omitempty" help:"VMID or exact name" pos:"true"`
 	Verdict  string `json:"verdict,omitempty" help:"only guests with this verdict" enum:"fresh,stale,never,uncovered,unknown"`
-	Archives bool   `json:"archives,omitempty" help:"read the archives; false: jobs only, from files" default:"true"`
+	Archives bool   `json:"archives,omitempty" help:"false: jobs only" default:"true"`
 }
 
 var backupCoverage = define("backup_coverage", "Check backup coverage",
-	"Judges every guest's backups: which enabled job takes it (Proxmox's own list counts disabled jobs), whether the newest archive over all storages is as young as that job's schedule promises (fresh, stale, never, uncovered, unknown), volumes in no backup, failed last runs; jobs with faults. What could not be read is unknown, not never. archives=false starts no Perl.",
+	"Judges every guest's backups: which enabled job takes it, whether the newest archive over all storages is as young as that job's schedule promises (fresh, stale, never, uncovered, unknown), volumes in no backup, failed last runs, faulty jobs. archives=false reads files only.",
 	func(_ context.Context, s *Session, in backupCoverageIn) (*report.CoverageList, error) {
 		inv, err := s.inventory(needCluster | needConfigs | needPools)
 		if err != nil {

@@ -13,7 +13,7 @@ type checkIPIn struct {
 }
 
 var checkIP = define("check_ip_availability", "Check whether an address is taken",
-	"Says whether an address is in_use, reserved, unknown or free, with the evidence of each source: configurations of all guests (running or not), cloud-init, neighbour tables, node addresses, SDN, containers, guests' agents, and one ping that makes the node ask on layer 2. free only when every source agrees; it is an observation, not a reservation. Only inside permitted_networks.",
+	"Says whether an address is in_use, reserved, unknown or free, with the evidence of each source: all guests' configurations, neighbour tables, nodes, SDN, guests, containers and one ping. free only when every source agrees; an observation, not a reservation.",
 	func(_ context.Context, s *Session, in checkIPIn) (*report.AddressReport, error) {
 		a, err := parseAddress(in.Address)
 		if err != nil {

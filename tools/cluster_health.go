@@ -14,7 +14,7 @@ type clusterHealthIn struct {
 }
 
 var clusterHealth = define("cluster_health", "Tell a cluster's health",
-	"Tells per cluster or lone node: quorum, votes, whether one more node may fail (yes, no, unknown), QDevice, nodes online, offline or in maintenance, HA manager and fencing, age of each local resource manager, version skew, clock drift, CPU and memory in all with the ZFS cache apart, and findings. Works without quorum and when one member answers.",
+	"Tells per cluster or lone node: quorum, votes, whether one more node may fail, QDevice, nodes online or in maintenance, HA and fencing, version skew, clock drift, CPU and memory in all, and findings. Works without quorum.",
 	func(_ context.Context, s *Session, _ clusterHealthIn) (*report.ClusterHealthList, error) {
 		inv, err := s.inventory(needHA | needCluster)
 		if err != nil {

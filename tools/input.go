@@ -234,13 +234,13 @@ func schema(ps []Param) map[string]any {
 			delete(s, "type") // the words say it
 		}
 		if p.Type == "integer" {
-			if p.Min != nil {
+			if p.Min != nil && p.Name != "offset" {
 				s["minimum"] = *p.Min
 			}
 			if p.Max != nil && p.Name != "offset" {
 				s["maximum"] = *p.Max
 			}
-			if p.Default != "" {
+			if p.Default != "" && p.Name != "limit" {
 				s["default"] = json.RawMessage(p.Default)
 			}
 		}
@@ -249,7 +249,7 @@ func schema(ps []Param) map[string]any {
 		}
 		props[p.Name] = s
 	}
-	out := map[string]any{"type": "object", "properties": props, "additionalProperties": false}
+	out := map[string]any{"type": "object", "properties": props}
 	if len(required) > 0 {
 		out["required"] = required
 	}

@@ -20,7 +20,7 @@ type listAddressesIn struct {
 }
 
 var listAddresses = define("list_addresses", "List known addresses",
-	"Lists every known address of the permitted networks: who has it, configured or seen, where, and which two want the same (IP_DUPLICATE, MAC_DUPLICATE). observe=true also asks running guests and containers. open names what may hold further addresses.",
+	"Lists every known address of the permitted networks: who has it, configured or seen, where, and which two want the same. open names what may hold further addresses.",
 	func(_ context.Context, s *Session, in listAddressesIn) (*report.AddressList, error) {
 		networks, err := s.networks(in.Network)
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 type listBackupsIn struct {
 	Common
 	Paged
-	Guest   Text   `json:"guest,omitempty" help:"only this guest: VMID, exact name, or CLUSTER/VMID" pos:"true"`
+	Guest   Text   `json:"guest,omitempty" help:"VMID or exact name" pos:"true"`
 	Storage string `json:"storage,omitempty" help:"only this backup storage"`
 	Node    string `json:"node,omitempty" help:"only storages as this node reads them"`
 }

@@ -9,12 +9,12 @@ import (
 type listGuestsIn struct {
 	Common
 	Paged
-	Node     string `json:"node,omitempty" help:"only guests of this node (PVE name, SSH destination or FQDN)"`
+	Node     string `json:"node,omitempty" help:"only on this node"`
 	Type     string `json:"type,omitempty" help:"only containers or only VMs" enum:"lxc,qemu"`
-	Status   string `json:"status,omitempty" help:"only guests in this state" enum:"running,stopped,paused,suspended,prelaunch,unknown"`
-	Tag      string `json:"tag,omitempty" help:"only guests with this tag"`
-	Pool     string `json:"pool,omitempty" help:"only members of this pool, such as prod/db"`
-	Name     string `json:"name,omitempty" help:"only guests whose name holds this text"`
+	Status   string `json:"status,omitempty" help:"only in this state" enum:"running,stopped,paused,suspended,prelaunch,unknown"`
+	Tag      string `json:"tag,omitempty" help:"only with this tag"`
+	Pool     string `json:"pool,omitempty" help:"only of this pool"`
+	Name     string `json:"name,omitempty" help:"only names with this text"`
 	Template *bool  `json:"template,omitempty" help:"true: only templates; false: none"`
 }
 

@@ -11,7 +11,7 @@ import (
 type listSnapshotsIn struct {
 	Common
 	Paged
-	Guest Text   `json:"guest,omitempty" help:"only this guest: VMID, exact name, or CLUSTER/VMID" pos:"true"`
+	Guest Text   `json:"guest,omitempty" help:"VMID or exact name" pos:"true"`
 	Node  string `json:"node,omitempty" help:"only guests of this node"`
 }
 

@@ -13,7 +13,7 @@ type listStorageIn struct {
 	Common
 	Paged
 	Storage string `json:"storage,omitempty" help:"only this storage"`
-	Node    string `json:"node,omitempty" help:"only this node (PVE name, SSH destination or FQDN)"`
+	Node    string `json:"node,omitempty" help:"only on this node"`
 	Content string `json:"content,omitempty" help:"only storages that may hold this" enum:"backup,images,rootdir,iso,vztmpl,snippets,import"`
 }
 

@@ -15,7 +15,7 @@ type pendingUpdatesIn struct {
 }
 
 var pendingUpdates = define("pending_updates", "List pending updates",
-	"Tells per node how many updates wait, security ones apart, how old the list is and whether it still holds, whether a reboot is due (running against newest installed or pinned kernel), and which Proxmox repositories are enabled. Reads the list that Proxmox keeps and refreshes nothing. detail=detailed adds the packages.",
+	"Tells per node which updates wait, security ones apart, how old the list is, whether a reboot is due, and which Proxmox repositories are enabled. Refreshes nothing. detail=detailed adds the packages.",
 	func(_ context.Context, s *Session, in pendingUpdatesIn) (*report.UpdatesList, error) {
 		inv, err := s.inventory(0)
 		if err != nil {

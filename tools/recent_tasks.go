@@ -15,7 +15,7 @@ import (
 type recentTasksIn struct {
 	Common
 	Paged
-	Guest  Text   `json:"guest,omitempty" help:"only this guest: VMID, exact name, or CLUSTER/VMID" pos:"true"`
+	Guest  Text   `json:"guest,omitempty" help:"VMID or exact name" pos:"true"`
 	Node   string `json:"node,omitempty" help:"only this node"`
 	Type   string `json:"type,omitempty" help:"only this type, such as vzdump or qmigrate" max:"40"`
 	Failed bool   `json:"failed,omitempty" help:"only tasks that failed"`
@@ -23,7 +23,7 @@ type recentTasksIn struct {
 }
 
 var recentTasks = define("recent_tasks", "List recent tasks",
-	"Lists tasks from the files of every reachable node, the latest first: type, guest, user, start, duration, result (ok, warnings, failed, unknown, running) and the error's words; for a failed backup which guests failed and why. Says how far back each node was read. Counts and findings tell the same failure three times from once.",
+	"Lists tasks of every reachable node, the latest first: type, guest, user, start, duration, result and the error's words; for a failed backup which guests failed and why. Says how far back each node was read.",
 	func(_ context.Context, s *Session, in recentTasksIn) (*report.TaskList, error) {
 		inv, err := s.inventory(needConfigs)
 		if err != nil {

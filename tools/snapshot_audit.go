@@ -16,7 +16,7 @@ type snapshotAuditIn struct {
 }
 
 var snapshotAudit = define("snapshot_audit", "Find forgotten snapshots",
-	"Sums up the snapshots of every guest of all clusters in one read, the worst first: how many, the oldest and its age, with RAM, those left half made or half removed, and guests that cannot be snapshotted, with the disk that prevents it. Reads files only; works for guests of an offline node.",
+	"Sums up the snapshots of every guest, the worst first: how many, the oldest, with RAM, those left half made or removed, and guests that cannot be snapshotted, with the reason. Files only.",
 	func(_ context.Context, s *Session, in snapshotAuditIn) (*report.SnapshotAudit, error) {
 		inv, err := s.inventory(needConfigs | needCluster)
 		if err != nil {

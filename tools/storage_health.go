@@ -17,7 +17,7 @@ type storageHealthIn struct {
 }
 
 var storageHealth = define("storage_health", "Tell pools', disks' and filesystems' health",
-	"Tells per node the health of ZFS pools (state, errors, resilver, scrub age, fragmentation), LVM thin pools (data and metadata), disks (SMART with the reason, wear) and local filesystems (space and inodes), the worst first. A suspended pool is not asked further and a sleeping disk is not woken: unknown, with the reason. What is well is only counted.",
+	"Tells per node the health of ZFS pools, LVM thin pools, disks (SMART, wear) and local filesystems, the worst first, with the reason. A suspended pool is not asked further, a sleeping disk not woken: unknown.",
 	func(_ context.Context, s *Session, in storageHealthIn) (*report.StorageHealth, error) {
 		inv, err := s.inventory(needCluster)
 		if err != nil {
