@@ -26,7 +26,9 @@ func (t Tool) Schema() map[string]any { return schema(t.Params) }
 func (t Tool) Call(ctx context.Context, env *Env, raw json.RawMessage) (report.Tabler, error) {
 	r, err := t.run(ctx, env, raw)
 	if err != nil {
-		return nil, AsError(err)
+		e := *AsError(err)
+		report.Scrub(&e)
+		return nil, &e
 	}
 	return r, nil
 }
@@ -60,6 +62,7 @@ func define[In common, Out any, R interface {
 				return nil, err
 			}
 			s.finish(r.Head())
+			report.Scrub(r)
 			return r, nil
 		},
 	}

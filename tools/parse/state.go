@@ -106,14 +106,17 @@ func parseMembers(raw []byte) (Members, error) {
 	if err := readJSON(membersPath, raw, &in); err != nil {
 		return Members{}, err
 	}
-	if in.Nodename.String() == "" {
-		return Members{}, errors.New(membersPath + ": want a nodename")
+	if !label(in.Nodename.String()) {
+		return Members{}, errors.New(membersPath + ": want a nodename that is a host name")
 	}
 	m := Members{Node: in.Nodename.String(), Nodes: []Member{}}
 	if c := in.Cluster; c != nil {
 		m.Cluster = &ClusterInfo{Name: c.Name.String(), Version: c.Version.Value, Nodes: c.Nodes.Value, Quorate: c.Quorate.Value}
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.Nodelist)) {
+		if !label(name) {
+			return Members{}, errors.New(membersPath + ": want host names in the nodelist")
+		}
 		n := in.Nodelist[name]
 		m.Nodes = append(m.Nodes, Member{Name: name, ID: n.ID.Value, Online: n.Online.Value, IP: n.IP.String()})
 	}
@@ -137,10 +140,27 @@ func parseVMList(raw []byte) ([]GuestRef, error) {
 		if err != nil || vmid <= 0 {
 			return nil, errors.New(vmlistPath + ": want numbers as ids")
 		}
+		if node, kind := g.Node.String(), g.Type.String(); node != "" && !label(node) || kind != "" && !label(kind) {
+			return nil, errors.New(vmlistPath + ": want host names as nodes and words as types")
+		}
 		guests = append(guests, GuestRef{VMID: vmid, Node: g.Node.String(), Type: g.Type.String()})
 	}
 	slices.SortFunc(guests, func(a, b GuestRef) int { return cmp.Compare(a.VMID, b.VMID) })
 	return guests, nil
+}
+
+// label reports whether s is what Proxmox VE takes as a node's name: letters,
+// digits and inner hyphens, at most 63. Names of nodes become words of commands
+// and stand in every table, so nothing else is let in.
+func label(s string) bool {
+	for i := range len(s) {
+		c := s[i] | 0x20
+		alnum := c >= 'a' && c <= 'z' || s[i] >= '0' && s[i] <= '9'
+		if !alnum && (s[i] != '-' || i == 0 || i == len(s)-1) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 63
 }
 
 // readJSON decodes one JSON value and nothing after it. The decoder's own

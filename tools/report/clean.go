@@ -1,6 +1,7 @@
 package report
 
 import (
+	"reflect"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -27,6 +28,11 @@ func clean(s string, limit int, newline rune) string {
 	if plain(s) && len(s) <= limit {
 		return strings.TrimSpace(s)
 	}
+	return clip(strings.TrimSpace(strip(s, limit, newline)), limit)
+}
+
+// strip takes out what has no place in a report, and stops after limit bytes.
+func strip(s string, limit int, newline rune) string {
 	var b strings.Builder
 	for i := 0; i < len(s) && b.Len() <= limit; {
 		if n := escape(s[i:]); n > 0 {
@@ -48,7 +54,42 @@ func clean(s string, limit int, newline rune) string {
 			b.WriteRune(r)
 		}
 	}
-	return clip(strings.TrimSpace(b.String()), limit)
+	return b.String()
+}
+
+// Scrub takes out of every text of a report what Clean would take out, and cuts
+// none. Reports are built from cleaned text; this is the net below, for the field
+// that a builder forgot. report is a pointer to a struct.
+func Scrub(report any) { scrub(reflect.ValueOf(report)) }
+
+func scrub(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			scrub(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				scrub(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			scrub(v.Index(i))
+		}
+	case reflect.Map:
+		for _, k := range v.MapKeys() {
+			if s := k.String(); k.Kind() == reflect.String && !plain(s) {
+				v.SetMapIndex(reflect.ValueOf(strip(s, len(s), ' ')).Convert(k.Type()), v.MapIndex(k))
+				v.SetMapIndex(k, reflect.Value{})
+			}
+		}
+	case reflect.String:
+		if s := v.String(); v.CanSet() && !plain(s) {
+			v.SetString(strip(s, len(s), '\n'))
+		}
+	}
 }
 
 // plain reports whether s is printable ASCII only.

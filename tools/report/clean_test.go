@@ -1,6 +1,7 @@
 package report
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"unicode"
@@ -38,6 +39,23 @@ func TestClean(t *testing.T) {
 	}
 	if got := Clean(strings.Repeat("ä", 400)); len(got) > MaxText || !strings.HasSuffix(got, "…") || !utf8.ValidString(got) {
 		t.Errorf("a long text: %d bytes", len(got))
+	}
+}
+
+func TestScrub(t *testing.T) {
+	type row struct {
+		Name  string
+		Words []string
+		Count map[string]int
+		Next  *row
+		Any   any
+		own   string
+	}
+	r := &row{Name: "a\u202eb", Words: []string{"ok", "\x1b[2Jx\ny"}, Count: map[string]int{"k\u200b": 1}, Next: &row{Name: " z\x00"}, own: "\x1b"}
+	Scrub(r)
+	want := &row{Name: "ab", Words: []string{"ok", "x\ny"}, Count: map[string]int{"k": 1}, Next: &row{Name: " z"}, own: "\x1b"}
+	if !reflect.DeepEqual(want, r) {
+		t.Errorf("got %+v, want %+v", r, want)
 	}
 }
 
