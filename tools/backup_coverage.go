@@ -83,9 +83,6 @@ func (s *Session) coverageView(inv *inventory, c *cluster, archives bool) report
 		view := c.view(inv)
 		v.BackupView = report.BackupView{Name: view.Name, Guests: report.Guests(view, false), Configs: c.configs, Now: s.judged, Jobs: c.cluster.BackupJobs, Runs: s.lastRuns(c, "")}
 	}
-	if len(c.cluster.BadLines) > 0 {
-		s.miss(c.server.name(), errorf(report.Internal, "cluster-configs: %d lines could not be read, so a job or a storage may be seen wrongly", len(c.cluster.BadLines)))
-	}
 	storage, retention := report.NeedsDefaults(v.Jobs, v.Storages)
 	if storage || retention {
 		v.Defaults = s.backupDefaults(c, storage)

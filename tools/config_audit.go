@@ -160,9 +160,6 @@ func (s *Session) auditFacts(inv *inventory, c *cluster, places []*place) *repor
 	if c.cluster != nil && c.has(needCluster) {
 		v.Storages, v.Jobs, v.Replication, v.HA = c.cluster.Storages, c.cluster.BackupJobs, c.cluster.ReplicationJobs, c.cluster.HAResources
 		v.JobsRead = c.has(needPools)
-		for _, n := range c.cluster.BadLines {
-			s.miss(c.server.name(), errorf(report.Internal, "cluster-configs: line %d cannot be read", n))
-		}
 	}
 	return v
 }

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -62,6 +63,9 @@ func (s *Session) configOf(p *place) (*parse.GuestConfig, error) {
 	out, err := s.ask(s.ctx, p.cluster.server, p.Type+"-config", p.Node, fmt.Sprint(p.VMID))
 	if err != nil {
 		return nil, err
+	}
+	if len(bytes.TrimSpace(out)) == 0 {
+		s.miss(p.Node, errorf(report.Internal, "%s-config: no setting of guest %d came", p.Type, p.VMID))
 	}
 	cfg, err := parse.GuestConfigFile(p.Type, p.Node, p.VMID, out)
 	if err != nil {

@@ -216,8 +216,27 @@ func (s *Session) complete1(c *cluster, n need) {
 			s.miss(c.server.name(), err)
 		}
 	}
+	if n&needConfigs != 0 && c.has(needConfigs) {
+		s.unconfigured(c)
+	}
+	if n&needCluster != 0 && c.has(needCluster) && len(c.cluster.BadLines) > 0 {
+		s.miss(c.server.name(), errorf(report.Internal, "cluster-configs: line %d cannot be read (%d in all), so a job or a storage may be seen wrongly", c.cluster.BadLines[0], len(c.cluster.BadLines)))
+	}
 	if n&needLive != 0 {
 		s.live(c)
+	}
+}
+
+// unconfigured says that guests have no configuration although they exist: then
+// grep could not read their files.
+func (s *Session) unconfigured(c *cluster) {
+	have := map[int]bool{}
+	for _, cfg := range c.configs {
+		have[cfg.VMID] = true
+	}
+	missing := slices.DeleteFunc(slices.Clone(c.State.Guests), func(g parse.GuestRef) bool { return have[g.VMID] || g.Type == "openvz" })
+	if len(missing) > 0 {
+		s.miss(c.server.name(), errorf(report.Internal, "guest-configs: no setting of guest %d came (%d in all)", missing[0].VMID, len(missing)))
 	}
 }
 
