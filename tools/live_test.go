@@ -1,7 +1,9 @@
 package tools
 
 import (
+	"fmt"
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -199,5 +201,45 @@ func TestSharedStorageIsReadOnce(t *testing.T) {
 	}
 	if len(asked) == 0 || len(r.Items) == 0 {
 		t.Fatal("nothing was read")
+	}
+}
+
+// Resources of a cluster with templates, a pool and an SDN zone among the rows:
+// templates are no stopped guests, and 0 is no measurement.
+func TestResourcesWithTemplatesAndPools(t *testing.T) {
+	resources, err := os.ReadFile("testdata/resources/templates.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const state = `==> /etc/pve/.members <==
+{"nodename": "pve-a", "version": 4, "cluster": {"name": "lab", "version": 2, "nodes": 2, "quorate": 1}, "nodelist": {"pve-a": {"id": 1, "online": 1, "ip": "10.0.0.1"}, "pve-b": {"id": 2, "online": 1, "ip": "10.0.0.2"}}}
+
+==> /etc/pve/.vmlist <==
+{"version": 9, "ids": {"100": {"node": "pve-a", "type": "qemu", "version": 1}, "9000": {"node": "pve-a", "type": "qemu", "version": 1}, "101": {"node": "pve-b", "type": "lxc", "version": 1}, "102": {"node": "pve-b", "type": "lxc", "version": 1}, "9001": {"node": "pve-b", "type": "lxc", "version": 1}}}
+
+==> /etc/pve/.rrd <==
+pve-everything-11.0/pve-a:1:2:3
+`
+	env := replay(t, alone("pve-a", fixtures.DemoClock, map[string]fixtures.Answer{
+		"state": printed(state), "resources": printed(string(resources)), "guest-configs": {Exit: 1}, "pools": {Exit: 1}, "ha-state": {Exit: 1},
+	}), fixtures.Options{})
+	r := answer[*report.GuestList](t, env, "list_guests", `{"detail":"detailed"}`)
+	got := map[int]string{}
+	for _, g := range r.Items {
+		got[g.VMID] = fmt.Sprint(g.Type, " ", g.Name, " ", g.Status, " ", g.Template)
+	}
+	want := map[int]string{100: "qemu router running false", 101: "lxc dns-1 running false", 102: "lxc old stopped false", 9000: "qemu debian-13-tpl stopped true", 9001: "lxc alpine-tpl stopped true"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	router, dns, old := r.Items[0], r.Items[1], r.Items[2]
+	if router.DiskUsedBytes != nil || *router.DiskTotalBytes != 17179869184 {
+		t.Errorf("a VM's disk: %v of %v", router.DiskUsedBytes, router.DiskTotalBytes)
+	}
+	if *dns.MemoryUsedBytes != 120586240 || *dns.MemoryTotalBytes != 536870912 || *dns.DiskUsedBytes != 912345088 || *dns.DiskTotalBytes != 8350298112 {
+		t.Errorf("the running container: %+v", dns)
+	}
+	if old.DiskUsedBytes != nil || old.MemoryUsedBytes != nil || old.UptimeS != nil || *old.DiskTotalBytes != 8<<30 {
+		t.Errorf("the stopped container: %+v", old)
 	}
 }
