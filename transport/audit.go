@@ -44,7 +44,8 @@ func (l *AuditLine) setResult(res Result, err error) {
 	n := len(res.Stdout)
 	l.Bytes = &n
 	if res.Exit >= 0 {
-		l.Exit = &res.Exit
+		exit := res.Exit // of its own, so that a kept line does not keep the output
+		l.Exit = &exit
 	}
 }
 
