@@ -41,7 +41,8 @@ func (j Judge) placeFindings(a RuntimeAnswer) []*Finding {
 		}
 		out = append(out, j.Find("DOCKER_UNREACHABLE", severity, subject, "Docker is installed, but "+p.Reason))
 	}
-	if a.Nesting != nil && !*a.Nesting && p.Runtime == "docker" && p.Status != PlaceNoDocker {
+	there := slices.Contains([]string{PlaceOK, PlaceDaemonStopped, PlaceDaemonUnreachable, PlaceNoRights}, p.Status)
+	if a.Nesting != nil && !*a.Nesting && p.Runtime == "docker" && there {
 		out = append(out, j.Find("CT_DOCKER_NO_NESTING", "", subject, "Docker is used in a container whose nesting feature is off"))
 	}
 	return out

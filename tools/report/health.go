@@ -559,7 +559,24 @@ func (h *health) storages() {
 			unknown = r.Storage + ": " + r.Reason
 		}
 	}
-	h.check("storage", unknown, h.j.StorageFindings(*h.Storage, rows)...)
+	h.check("storage", unknown, append(h.j.StorageFindings(*h.Storage, rows), h.unusable(names, rows)...)...)
+}
+
+// unusable finds the storages that hold disks of the guest although its node may
+// not use them, or that storage.cfg does not have: without them it cannot start.
+func (h *health) unusable(names []string, rows []Storage) []*Finding {
+	var f []*Finding
+	for _, name := range names {
+		reason := "it is not in storage.cfg"
+		if i := slices.IndexFunc(rows, func(r Storage) bool { return r.Storage == name }); i >= 0 {
+			if rows[i].State != StorageDisabled && rows[i].State != StorageElsewhere {
+				continue
+			}
+			reason = "it is " + rows[i].Reason
+		}
+		f = append(f, h.j.Find("STORAGE_INACTIVE", Warning, h.at("storage", h.r.Node, Clean(name)), Clean(name)+" holds disks of the guest, but its node may not use it", Evidence{Name: "reason", Value: reason}, Evidence{Name: "guest", Value: fmt.Sprint(h.r.VMID)}))
+	}
+	return f
 }
 
 func (h *health) snapshots() {

@@ -52,6 +52,15 @@ func TestHealth(t *testing.T) {
 	}{
 		{"all is well", func(*HealthView) {}, "ok", "agent=not-applicable containers=not-applicable", ""},
 		{"a VM, all is well", func(v *HealthView) { *v = asVM(*v) }, "ok", "containers=not-applicable", ""},
+		{"on a storage that is not in storage.cfg", func(v *HealthView) { v.Look.Config.Current.Disks[0].Storage = "gone" }, "warning", "agent=not-applicable storage=warning containers=not-applicable", "STORAGE_INACTIVE"},
+		{"on a disabled storage", func(v *HealthView) { v.Storage.Storages[0].Disabled = true }, "warning", "agent=not-applicable storage=warning containers=not-applicable", "STORAGE_INACTIVE"},
+		{"on a storage of other nodes", func(v *HealthView) { v.Storage.Storages[0].Nodes = []string{"b"} }, "warning", "agent=not-applicable storage=warning containers=not-applicable", "STORAGE_INACTIVE"},
+		{"docker could not be asked", func(v *HealthView) {
+			v.Containers = &RuntimeAnswer{Nesting: Ptr(false), Place: ContainerPlace{Status: PlaceUnknown, Runtime: "docker", Reason: "it just moved"}}
+		}, "unknown", "agent=not-applicable containers=unknown", ""},
+		{"docker without nesting", func(v *HealthView) {
+			v.Containers = &RuntimeAnswer{Nesting: Ptr(false), Place: ContainerPlace{Status: PlaceOK, Runtime: "docker"}}
+		}, "warning", "agent=not-applicable containers=warning", "CT_DOCKER_NO_NESTING"},
 		{"paused", func(v *HealthView) { *v = asVM(*v); v.Look.Status.QMPStatus = "paused" }, "warning", "state=warning agent=not-applicable containers=not-applicable", "GUEST_PAUSED"},
 		{"disk trouble", func(v *HealthView) { *v = asVM(*v); v.Look.Status.QMPStatus = "io-error" }, "critical", "state=critical agent=not-applicable containers=not-applicable", "GUEST_IO_ERROR"},
 		{"stopped against onboot", func(v *HealthView) { stop(v) }, "warning", "state=warning memory=not-applicable cpu=not-applicable disk=not-applicable pressure=not-applicable agent=not-applicable containers=not-applicable", "GUEST_STOPPED_ONBOOT"},
