@@ -313,7 +313,7 @@ func (v *EvacView) target(r EvacGuest, g Guest, n evacNeeds, all rooms, forbid f
 			why[reason] = append(why[reason], to.row.Node)
 			continue
 		}
-		if best == nil || v.better(to, best, g) {
+		if best == nil || v.better(to, best, g, n) {
 			best = to
 		}
 	}
@@ -340,9 +340,9 @@ func perReason(why map[string][]string) []string {
 	return out
 }
 
-func (v *EvacView) better(a, b *room, g Guest) bool {
+func (v *EvacView) better(a, b *room, g Guest, n evacNeeds) bool {
 	x, y := v.replicated(g.VMID, a.row.Node), v.replicated(g.VMID, b.row.Node)
-	if x != y {
+	if len(n.local) > 0 && x != y {
 		return x
 	}
 	return a.free-a.incoming > b.free-b.incoming
