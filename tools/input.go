@@ -214,44 +214,58 @@ func (p Param) want() string {
 var everywhere = []string{"profile", "detail", "limit", "offset"}
 
 // schema renders the arguments as the JSON Schema that MCP clients are given.
-// decode enforces more than it says.
+// decode enforces more than it says, and names every argument when one is
+// unknown.
 func schema(ps []Param) map[string]any {
 	props := map[string]any{}
 	required := []string{}
 	for _, p := range ps {
-		s := map[string]any{}
-		if !slices.Contains(everywhere, p.Name) {
-			s["description"] = p.Help
-		}
-		switch p.Type {
-		case "text":
-			s["type"] = []string{"string", "integer"}
-		default:
-			s["type"] = p.Type
-		}
-		if p.Enum != nil {
-			s["enum"] = p.Enum
-			delete(s, "type") // the words say it
-		}
-		if p.Type == "integer" {
-			if p.Min != nil && p.Name != "offset" {
-				s["minimum"] = *p.Min
-			}
-			if p.Max != nil && p.Name != "offset" {
-				s["maximum"] = *p.Max
-			}
-			if p.Default != "" && p.Name != "limit" {
-				s["default"] = json.RawMessage(p.Default)
-			}
-		}
+		props[p.Name] = p.schema()
 		if p.Required {
 			required = append(required, p.Name)
 		}
-		props[p.Name] = s
 	}
 	out := map[string]any{"type": "object", "properties": props}
 	if len(required) > 0 {
 		out["required"] = required
 	}
 	return out
+}
+
+func (p Param) schema() map[string]any {
+	s := map[string]any{"type": p.Type}
+	if p.Type == "text" {
+		s["type"] = []string{"string", "integer"}
+	}
+	if p.Enum != nil {
+		s = map[string]any{"enum": p.Enum} // the words say the type
+	}
+	if p.Type == "integer" && p.Max != nil && p.Name != "offset" {
+		s["maximum"] = *p.Max
+	}
+	if slices.Contains(everywhere, p.Name) {
+		return s
+	}
+	s["description"] = p.brief()
+	if p.Type == "integer" {
+		if p.Min != nil {
+			s["minimum"] = *p.Min
+		}
+		if p.Default != "" {
+			s["default"] = json.RawMessage(p.Default)
+		}
+	}
+	return s
+}
+
+// naming is how guests and nodes are named. It stands in the instructions, so a
+// filter need not say it again to clients.
+var naming = strings.NewReplacer(": VMID, exact name, or CLUSTER/VMID", "", ": VMID or exact name", "",
+	": PVE name, SSH destination or FQDN", "", " (PVE name, SSH destination or FQDN)", "")
+
+func (p Param) brief() string {
+	if p.Required {
+		return p.Help
+	}
+	return naming.Replace(p.Help)
 }
