@@ -38,11 +38,13 @@ type Archive struct {
 // The verdicts about one guest's backups.
 const (
 	BackedUp = "backed-up"
+	Damaged  = "damaged" // there are archives, and each failed its verification
 	NoBackup = "none"
 )
 
-// GuestBackups is what is known of one guest's backups. NewestUnsure is set when
-// a storage that may hold a newer archive was not read.
+// GuestBackups is what is known of one guest's backups. Newest is the newest
+// archive that did not fail its verification; if all did, the newest of them.
+// NewestUnsure is set when a storage that may hold a newer archive was not read.
 type GuestBackups struct {
 	VMID          int        `json:"vmid"`
 	Name          string     `json:"name,omitempty"`
@@ -203,14 +205,17 @@ func (v BackupView) Summaries(archives []Archive) []GuestBackups {
 	for _, g := range v.Guests {
 		s := GuestBackups{VMID: g.VMID, Name: g.Name, Cluster: v.Name, Template: g.Template, Verdict: NoBackup, LastRun: v.Runs[g.VMID]}
 		if mine := mine[g.VMID]; len(mine) > 0 {
-			newest := mine[0]
-			s.Archives = len(mine)
-			s.Verdict, s.NewestAt, s.NewestAgeS, s.NewestStorage = BackedUp, newest.CreatedAt, newest.AgeS, newest.Storage
+			newest := &mine[0]
+			s.Verdict, s.Archives = Damaged, len(mine)
+			if good := newestGood(mine); good != nil {
+				s.Verdict, newest = BackedUp, good
+			}
+			s.NewestAt, s.NewestAgeS, s.NewestStorage = newest.CreatedAt, newest.AgeS, newest.Storage
 		}
-		if s.Verdict == NoBackup && incomplete {
-			s.Verdict = Unknown // an archive may be where nobody looked
+		s.NewestUnsure = s.Archives > 0 && incomplete
+		if s.Verdict != BackedUp && incomplete {
+			s.Verdict = Unknown // a good archive may be where nobody looked
 		}
-		s.NewestUnsure = s.Verdict == BackedUp && incomplete
 		out = append(out, s)
 	}
 	return out

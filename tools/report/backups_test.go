@@ -122,6 +122,30 @@ func TestOrphansTemplatesAndVerification(t *testing.T) {
 	}
 }
 
+// A backup that failed its verification is none to rely on.
+func TestDamagedBackups(t *testing.T) {
+	one := func(state string, sources ...BackupSource) GuestBackups {
+		content := contentOfText(t, `[{"content":"backup","ctime":1795914005,"format":"pbs-ct","size":5,"verification":{"state":"failed"},"volid":"pbs:backup/ct/101/2026-11-29T01:00:05Z"},
+			{"content":"backup","ctime":1795827605,"format":"pbs-ct","size":5,"verification":{"state":"`+state+`"},"volid":"pbs:backup/ct/101/2026-11-28T01:00:05Z"}]`)
+		v := BackupView{Guests: []Guest{{VMID: 101, Type: "lxc"}}, Now: backupsSeenAt, Sources: append(sources, BackupSource{Storage: "pbs", Content: content})}
+		return v.Summaries(v.Archives())[0]
+	}
+	for _, tt := range []struct {
+		name, state string
+		unread      []BackupSource
+		want        GuestBackups
+	}{
+		{"an older one is good", "ok", nil, GuestBackups{Verdict: BackedUp, NewestAt: "2026-11-28T01:00:05Z"}},
+		{"all failed", "failed", nil, GuestBackups{Verdict: Damaged, NewestAt: "2026-11-29T01:00:05Z"}},
+		{"all failed that were read", "failed", []BackupSource{{Storage: "nas", Reason: "x"}}, GuestBackups{Verdict: Unknown, NewestAt: "2026-11-29T01:00:05Z", NewestUnsure: true}},
+	} {
+		got := one(tt.state, tt.unread...)
+		if got.Verdict != tt.want.Verdict || got.NewestAt != tt.want.NewestAt || got.NewestUnsure != tt.want.NewestUnsure || got.Archives != 2 {
+			t.Errorf("%s: got %+v", tt.name, got)
+		}
+	}
+}
+
 // A VMID that was given to another kind of guest: the old archives are not its.
 func TestArchivesOfAnotherKindOfGuest(t *testing.T) {
 	v := twoStorages(t)
