@@ -95,6 +95,8 @@ type CoverageView struct {
 	Zone      *time.Location
 
 	calendars map[string]calendar // by job, of those that can be read
+	longest   map[string]time.Duration
+	over      map[string]bool // jobs whose schedule has no run any more
 	configs   map[int]*parse.GuestConfig
 	read, not []string
 }
@@ -102,9 +104,16 @@ type CoverageView struct {
 // prepare fills in what every row needs.
 func (v *CoverageView) prepare() {
 	v.calendars, v.configs = map[string]calendar{}, map[int]*parse.GuestConfig{}
+	v.longest, v.over = map[string]time.Duration{}, map[string]bool{}
 	for _, j := range v.Jobs {
-		if c, ok := parseSchedule(ScheduleOf(j)); ok {
-			v.calendars[j.ID] = c
+		c, ok := parseSchedule(ScheduleOf(j))
+		if !ok {
+			continue
+		}
+		_, more := c.next(v.wall(v.Now))
+		v.calendars[j.ID], v.over[j.ID] = c, !more
+		if d, ok := c.longestGap(); ok {
+			v.longest[j.ID] = d
 		}
 	}
 	for i := range v.Configs {
@@ -202,10 +211,8 @@ func (v *CoverageView) cover(g Guest) Cover {
 	able := []parse.BackupJob{}
 	for _, job := range c.Jobs {
 		why := v.cannotWrite(job, g.Node)
-		if cal, ok := v.calendars[job.ID]; ok && why == "" {
-			if _, more := cal.next(v.wall(v.Now)); !more {
-				why = "has a schedule that is over"
-			}
+		if why == "" && v.over[job.ID] {
+			why = "has a schedule that is over"
 		}
 		if why != "" {
 			c.Passed = append(c.Passed, PassedJob{Clean(job.ID), why})
@@ -266,7 +273,7 @@ func (v *CoverageView) cannotWrite(job parse.BackupJob, node string) string {
 // nothing for a Sunday. Without a time zone it is the longest one.
 func (v *CoverageView) interval(c Cover, newest *time.Time) (d time.Duration, ok bool) {
 	if newest == nil || v.Zone == nil {
-		return c.Interval()
+		return v.longestOf(c)
 	}
 	// A job runs one guest after the other, so an archive is never older than its
 	// run; the hour is for summer time.
@@ -284,7 +291,17 @@ func (v *CoverageView) interval(c Cover, newest *time.Time) (d time.Duration, ok
 		}
 	}
 	if !ok {
-		return c.Interval()
+		return v.longestOf(c)
+	}
+	return d, ok
+}
+
+// longestOf is Cover.Interval from what was worked out once.
+func (v *CoverageView) longestOf(c Cover) (d time.Duration, ok bool) {
+	for _, job := range c.Jobs {
+		if i := v.longest[job.ID]; i > 0 && (!ok || i < d) {
+			d, ok = i, true
+		}
 	}
 	return d, ok
 }
@@ -306,7 +323,7 @@ func (j Judge) coverage(v CoverageView, g Guest, archives []Archive) (Coverage, 
 		gap, known = v.interval(cover, good.created)
 		r.NewestAt, r.NewestAgeS, r.NewestStorage, r.NewestVolume = good.CreatedAt, good.AgeS, good.Storage, good.Volume
 	} else {
-		gap, known = cover.Interval()
+		gap, known = v.longestOf(cover)
 	}
 	if known {
 		r.IntervalS = Ptr(int64(gap / time.Second))

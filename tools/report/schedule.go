@@ -246,25 +246,23 @@ func (c calendar) previous(t time.Time) (time.Time, bool) { return c.seek(t, -1)
 
 // seek looks for the nearest run in one direction, day by day.
 func (c calendar) seek(t time.Time, direction int) (time.Time, bool) {
-	first, last, _, ok := c.ofDay()
-	if !ok {
+	if !slices.Contains(c.hours, true) || !slices.Contains(c.minutes, true) {
 		return time.Time{}, false
 	}
 	midnight := time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
 	minute := t.Hour()*60 + t.Minute()
-	if direction < 0 {
-		first, last = last, first
-	}
 	for i, day := 0, midnight; i < farthest; i, day = i+1, day.AddDate(0, 0, direction) {
 		if !c.on(day) {
 			continue
 		}
-		if i > 0 {
-			return day.Add(time.Duration(first) * time.Minute), true
-		}
 		from := minute
-		if direction > 0 {
+		switch {
+		case i == 0 && direction > 0:
 			from++
+		case direction > 0:
+			from = 0
+		case i > 0:
+			from = 24*60 - 1
 		}
 		for m := from; m >= 0 && m < 24*60; m += direction {
 			if c.hours[m/60] && c.minutes[m%60] {
