@@ -11,7 +11,7 @@ type listGuestsIn struct {
 	Paged
 	Node     string `json:"node,omitempty" help:"only on this node"`
 	Type     string `json:"type,omitempty" help:"only containers or only VMs" enum:"lxc,qemu"`
-	Status   string `json:"status,omitempty" help:"only in this state" enum:"running,stopped,paused,suspended,prelaunch,unknown"`
+	Status   string `json:"status,omitempty" help:"only in this state" enum:"running,stopped,paused,suspended,io-error,unknown"`
 	Tag      string `json:"tag,omitempty" help:"only with this tag"`
 	Pool     string `json:"pool,omitempty" help:"only of this pool"`
 	Name     string `json:"name,omitempty" help:"only names with this text"`
