@@ -110,11 +110,10 @@ func (s *Session) silentNodes(c *cluster, wanted func(node string) bool) map[str
 		if !wanted(node) || report.Offline(c.State, node) {
 			continue
 		}
-		row, ok := c.State.RRD.Nodes[node]
-		if !ok && len(c.State.RRD.UnknownFamilies) > 0 {
+		if _, ok := c.State.RRD.Nodes[node]; !ok && len(c.State.RRD.UnknownFamilies) > 0 {
 			continue // it reports, in a form that is not known
 		}
-		if !ok || row.Time != nil && s.older(c, node, *row.Time, silentAfter) {
+		if s.unreported(c, node) != nil {
 			out[node] = true
 			s.miss(node, errorf(report.Internal, "pvestatd on %s has reported nothing for minutes: its storages are unknown", node).hint("on the node: systemctl restart pvestatd"))
 		}

@@ -101,8 +101,8 @@ func fillRRD(rrd *parse.RRD, r parse.Resources) {
 		}
 	}
 	for _, n := range r.Nodes {
-		if _, ok := rrd.Nodes[n.Name]; ok || n.Status != "online" {
-			continue
+		if _, ok := rrd.Nodes[n.Name]; ok || n.Status != "online" || n.MemoryTotal == nil {
+			continue // without numbers it is known to the cluster, and not reported
 		}
 		node := parse.RRDNode{Node: n.Name, CPU: n.CPU, MemTotal: n.MemoryTotal, MemUsed: n.Memory, RootTotal: n.DiskTotal, RootUsed: n.Disk, Uptime: n.Uptime}
 		if n.CPUs != nil {
@@ -129,7 +129,7 @@ const silentAfter = 3 * time.Minute
 // in .rrd, or an old one; nil when it reports.
 func (s *Session) unreported(c *cluster, node string) *Error {
 	row, ok := c.State.RRD.Nodes[node]
-	if ok && (row.Time == nil || !s.older(c, node, *row.Time, silentAfter)) {
+	if empty := row.Time == nil && row.MemTotal == nil; ok && !empty && (row.Time == nil || !s.older(c, node, *row.Time, silentAfter)) {
 		return nil
 	}
 	return errorf(report.Internal, "pvestatd on %s reports nothing", node)

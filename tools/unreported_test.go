@@ -34,6 +34,7 @@ func TestUnreported(t *testing.T) {
 		{"a state that is no known word", both + fmt.Sprintf(ct, "dreaming", now), listed, "stopped", true, true, false, true},
 		{"a guest that no list knows either", both, "", "unknown", true, false, false, true},
 		{"nothing at all", "", listed, "stopped", false, false, false, false},
+		{"every field of the node is undefined", "pve2-node/solo:U:U:U:U:U:U:U:U:U:U:U:U:U:U:U\n" + fmt.Sprintf(vm, now), listed, "stopped", false, false, false, false},
 		{"guests without their node", fmt.Sprintf(vm, now), listed, "stopped", false, false, false, false},
 	}
 	for _, tt := range tests {
