@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -62,10 +63,10 @@ func startNodes(t *testing.T) *nodes {
 	n := &nodes{t: t, ports: map[string]int{"pve1": freePort(t), "pve3": freePort(t)}, outputs: map[string]string{}, at: time.Now().UTC().Format(time.RFC3339)}
 	shell(t, `
 		ssh-keygen -q -t ed25519 -N '' -C you@desk -f /run/client/id
-		usermod -s /run/programs/shell root
+		usermod -s /run/programs/wire root
 		cp /run/client/id.pub /etc/ssh/keys/root
 		sh cmd/pvelens/gate_install.sh --gate "$1/gate" --key "$(cat /run/client/id.pub)"
-		usermod -s /run/programs/shell pvelens
+		usermod -s /run/programs/wire pvelens
 		install -m 0755 "$1/other-gate" /usr/local/libexec/other-gate
 	`, os.Getenv(inside))
 	for _, l := range logins {
@@ -152,7 +153,7 @@ func (a answer) denied() (out []problem) {
 // guest 101 or node pve1 where they want one.
 func questions() [][]string {
 	special := map[string][][]string{
-		"get_guest_config":      {{"101"}, {"102", "--detail", "detailed"}, {"110"}, {"200"}, {"220"}},
+		"get_guest_config":      {{"102", "--detail", "detailed"}, {"110"}, {"200"}},
 		"check_ip_availability": {{"192.168.20.77"}},
 		"find_free_address":     {{"192.168.20.0/24"}},
 		"list_guests":           {{}, {"--detail", "detailed"}},
@@ -191,12 +192,15 @@ func questions() [][]string {
 // crowd is how many questions are asked at once.
 var crowd = make(chan bool, 10)
 
-// everything asks all tools.
-func (c *client) everything(ctx context.Context) map[string]answer {
+// everything asks all tools, or only some.
+func (c *client) everything(ctx context.Context, only ...string) map[string]answer {
 	out := map[string]answer{}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for _, q := range questions() {
+		if len(only) > 0 && !slices.Contains(only, q[0]) {
+			continue
+		}
 		crowd <- true
 		wg.Go(func() {
 			defer func() { <-crowd }()
@@ -215,12 +219,17 @@ func TestAccessLevels(t *testing.T) {
 		return
 	}
 	n := startNodes(t)
+	keepFresh(t)
 	said := map[string]map[string]answer{}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for _, who := range []*client{n.as("root", "none"), n.as("viewer", "none"), n.as("stranger", "none"), n.as("raiser", "sudo"), n.as("asker", "sudo"), n.as("pvelens", "gate")} {
+		only := []string{}
+		if who.name == "asker, become sudo" { // with files alike, the rest is as for viewer
+			only = []string{"list-guests", "list-storage", "list-backups", "get-guest-status", "list-guest-containers", "storage-health", "cluster-health"}
+		}
 		wg.Go(func() {
-			all := who.everything(t.Context())
+			all := who.everything(t.Context(), only...)
 			mu.Lock()
 			defer mu.Unlock()
 			said[who.name] = all
@@ -241,8 +250,9 @@ func TestAccessLevels(t *testing.T) {
 	t.Run("secrets", n.secrets)
 }
 
-// moving are the tools whose numbers are the machine's own at that moment.
-var moving = []string{"get-node-capacity", "cluster-health", "storage-health", "list-storage", "check-ip-availability", "find-free-address", "guest-health-summary"}
+// moving are the tools whose numbers are the machine's own at that moment: its
+// clock and its filesystems.
+var moving = []string{"get-node-capacity", "cluster-health", "storage-health", "list-storage", "check-ip-availability", "find-free-address", "guest-health-summary", "config-audit", "get-guest-status"}
 
 // same compares what two users were told, apart from what moves.
 func same(q string, a, b map[string]any) string {
@@ -273,6 +283,9 @@ func frozen(v any) any {
 	case float64:
 		return 0.0
 	case string:
+		if _, err := strconv.ParseFloat(v, 64); err == nil {
+			return "0"
+		}
 		if _, err := time.Parse(time.RFC3339, v); err == nil {
 			return "a time"
 		}
@@ -322,61 +335,301 @@ func (n *nodes) root(t *testing.T, truth map[string]answer) {
 	}
 }
 
-// wwwData: files are enough for the inventory and all that is configured.
-func (n *nodes) wwwData(t *testing.T, said, truth map[string]answer) {
-	asRoot(t, said, truth, "list-nodes", "list-guests", "get-guest-config", "list-snapshots", "snapshot-audit", "plan-node-evacuation", "config-audit", "pending-updates", "recent-tasks")
+// filesOnly are the questions for which the files of /etc/pve are enough.
+var filesOnly = []string{"list-nodes", "list-guests", "get-guest-config", "list-snapshots", "snapshot-audit", "list-addresses", "plan-node-evacuation", "get-node-capacity", "pending-updates", "recent-tasks"}
+
+// rootOnly are those that root alone answers in full.
+var rootOnly = []string{"get-guest-status", "list-backups", "list-guest-containers", "inspect-compose-stack", "storage-health", "find-containers", "check-ip-availability"}
+
+// withoutRoot: files are enough for the inventory and all that is configured; what
+// needs root says so, and in the list of storages only reasons are missing.
+func withoutRoot(t *testing.T, said, truth map[string]answer, hint string) {
+	t.Helper()
+	asRoot(t, said, truth, filesOnly...)
 	faithful(t, said, truth)
-	fmt.Println(n.as("viewer", "none").ask(t.Context(), "doctor").out)
-	fmt.Println(n.as("viewer", "none").ask(t.Context(), "capabilities").out)
 	for q, a := range said {
-		fmt.Printf("%s: %d complete %v %s\n", q, a.code, a.complete, a.errs)
-		for _, p := range a.problems {
-			fmt.Println("   ", p)
+		tool, _, _ := strings.Cut(q, " ")
+		if slices.Contains(rootOnly, tool) && (len(a.denied()) == 0 || a.complete) {
+			t.Errorf("%s: complete %v, problems %v", q, a.complete, a.problems)
 		}
+		for _, p := range a.denied() {
+			if tool != "cluster-health" && tool != "config-audit" && !strings.Contains(p.Hint, hint) {
+				t.Errorf("%s: %v, want the hint %q", q, p, hint)
+			}
+		}
+	}
+	got, want := rowsOf(said["list-storage"]), rowsOf(truth["list-storage"])
+	n := min(len(got), len(want)) // reasons take place in an answer, whose size is limited
+	if d := gocmp.Diff(want[:n], got[:n]); d != "" || n < 20 {
+		t.Errorf("list-storage: %d rows\n%s", n, d)
+	}
+}
+
+// rowsOf are the storages, apart from numbers and why one is inactive.
+func rowsOf(a answer) (rows []any) {
+	items, _ := a.report["items"].([]any)
+	for _, r := range items {
+		row := frozen(r).(map[string]any)
+		if row["active"] != true {
+			delete(row, "reason")
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// doctor returns how each step ended on pve1, by the step's name, and what people
+// are shown; both nodes must be alike.
+func (c *client) doctor(t *testing.T, code int) (steps map[string]string, shown string) {
+	t.Helper()
+	a, text := c.ask(t.Context(), "doctor", "--json"), c.ask(t.Context(), "doctor")
+	var d struct {
+		Nodes []struct {
+			Steps []struct{ Name, Status, Message, Hint string }
+		}
+	}
+	if err := json.Unmarshal([]byte(a.out), &d); err != nil || len(d.Nodes) != 2 || a.code != code || text.code != code {
+		t.Fatalf("%s: exit %d and %d, want %d: %v\n%s%s", c.name, a.code, text.code, code, err, a.out, a.errs)
+	}
+	var both [2]map[string]string
+	for i, n := range d.Nodes {
+		both[i] = map[string]string{}
+		for _, s := range n.Steps {
+			both[i][s.Name] = s.Status + ": " + s.Message + " (" + s.Hint + ")"
+		}
+		delete(both[i], "ssh_config")
+	}
+	if d := gocmp.Diff(both[0], both[1]); d != "" && !strings.Contains(d, "ssh pve") {
+		t.Errorf("%s: pve1 and pve3 differ:\n%s", c.name, d)
+	}
+	t.Logf("%s\n%s", c.name, text.out)
+	return both[0], text.out
+}
+
+// wants compares a step with the parts that it must have.
+func wants(t *testing.T, steps map[string]string, name string, parts ...string) {
+	t.Helper()
+	for _, p := range parts {
+		if !strings.Contains(steps[name], p) {
+			t.Errorf("%s: %q, want %q", name, steps[name], p)
+		}
+	}
+}
+
+// levels returns each node's level and forms that are missing, by what they need.
+func (c *client) levels(t *testing.T) (levels []string, missing map[string]int) {
+	t.Helper()
+	var l struct {
+		Items []struct {
+			Level                    string
+			FormsWorking, FormsTotal int
+			Missing                  []struct{ Form, Needs, Gives string }
+		}
+	}
+	a := c.ask(t.Context(), "capabilities", "--json")
+	if err := json.Unmarshal([]byte(a.out), &l); err != nil {
+		t.Fatalf("%v\n%s%s", err, a.out, a.errs)
+	}
+	missing = map[string]int{}
+	for _, i := range l.Items {
+		levels = append(levels, i.Level)
+		for _, m := range i.Missing {
+			missing[m.Needs]++
+			if m.Gives == "" || m.Form == "" {
+				t.Errorf("%s: %v", c.name, m)
+			}
+		}
+	}
+	return levels, missing
+}
+
+// formsThatNeed counts the forms for nodes that need rights, on both nodes.
+func formsThatNeed(r allowlist.Rights) (n int) {
+	for _, f := range allowlist.Forms() {
+		if f.Role != allowlist.Docker && f.Rights == r {
+			n += 2
+		}
+	}
+	return n
+}
+
+func (n *nodes) wwwData(t *testing.T, said, truth map[string]answer) {
+	withoutRoot(t, said, truth, "install-script")
+	viewer := n.as("viewer", "none")
+	steps, shown := viewer.doctor(t, exitOK)
+	wants(t, steps, "rights", "warn: www-data", "no root", "pvelens gate install-script")
+	wants(t, steps, "gate", "ok: none")
+	for _, want := range []string{"root would give:", "backups: archives", "36 of 70 work", "the same are missing as on pve1"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("doctor does not show %q", want)
+		}
+	}
+	levels, missing := viewer.levels(t)
+	if !slices.Equal(levels, []string{"www-data", "www-data"}) || !maps.Equal(missing, map[string]int{"root": formsThatNeed(allowlist.Root)}) {
+		t.Errorf("levels %v, missing %v", levels, missing)
 	}
 }
 
 func (n *nodes) noGroup(t *testing.T, said map[string]answer) {
 	for q, a := range said {
-		if a.errorIsCode != "PERMISSION_DENIED" || !strings.Contains(a.errorHint, "www-data") {
+		if a.errorIsCode != "PERMISSION_DENIED" || !strings.Contains(a.errorHint, "group www-data") || strings.Contains(a.errs, "pmxcfs") {
 			t.Errorf("%s: %s %v", q, a.errs, a.problems)
 		}
 	}
-	fmt.Println(n.as("stranger", "none").ask(t.Context(), "doctor").out)
-	fmt.Println(n.as("stranger", "none").ask(t.Context(), "capabilities").out)
-	fmt.Println(said["list-guests"].errs)
+	stranger := n.as("stranger", "none")
+	steps, shown := stranger.doctor(t, exitIncomplete)
+	wants(t, steps, "rights", "fail: ", "/etc/pve", "group www-data")
+	if !strings.Contains(shown, "www-data would give:") || !strings.Contains(shown, "guest-configs: every guest's configuration") {
+		t.Errorf("doctor does not show what www-data would give:\n%s", shown)
+	}
+	levels, missing := stranger.levels(t)
+	if !slices.Equal(levels, []string{"any", "any"}) || !maps.Equal(missing, map[string]int{"root": formsThatNeed(allowlist.Root), "www-data": formsThatNeed(allowlist.WWWData)}) {
+		t.Errorf("levels %v, missing %v", levels, missing)
+	}
 }
+
+// sudo: root forms go through it, and files too where the user is not in the
+// group, which is learned once.
 func (n *nodes) sudo(t *testing.T, said, truth map[string]answer) {
 	asRoot(t, said, truth)
-	fmt.Println(n.as("raiser", "sudo").ask(t.Context(), "doctor").out)
+	raiser := n.as("raiser", "sudo")
+	steps, _ := raiser.doctor(t, exitOK)
+	wants(t, steps, "rights", "ok: root, through sudo")
+	if levels, missing := raiser.levels(t); !slices.Equal(levels, []string{"sudo", "sudo"}) || len(missing) > 0 {
+		t.Errorf("levels %v, missing %v", levels, missing)
+	}
+	for user, want := range map[string]map[string]bool{
+		"raiser": {"/usr/sbin/pct": true, "/usr/bin/pvesh": true, "/usr/bin/tail": true, "/bin/grep": true, "/bin/df": false, "/bin/ip": false, "/bin/echo": false},
+	} {
+		log := shell(t, `tr -s '\n ' ' ' </run/sudo.log`)
+		for program, used := range want {
+			if got := strings.Contains(log, user+" : ") && strings.Contains(log, "COMMAND="+program+" "); got != used {
+				t.Errorf("%s ran %s through sudo: %v", user, program, got)
+			}
+		}
+	}
+	before := len(raiser.audit(t))
+	raiser.ask(t.Context(), "list-guests")
+	tried := map[string]int{}
+	for _, l := range raiser.audit(t)[before:] {
+		if l.Event == "done" && l.Form != "probe" {
+			tried[l.Node+" "+l.Form]++
+		}
+	}
+	if want := map[string]int{"pve1 state": 2, "pve3 state": 2, "pve1 guest-configs": 1, "pve1 pools": 1, "pve1 ha-state": 1}; !maps.Equal(tried, want) {
+		t.Errorf("asked %v, want %v", tried, want)
+	}
 }
+
 func (n *nodes) sudoPassword(t *testing.T, said, truth map[string]answer) {
-	asRoot(t, said, truth, "list-nodes", "list-guests", "get-guest-config", "list-snapshots", "snapshot-audit", "plan-node-evacuation", "config-audit", "pending-updates", "recent-tasks")
-	faithful(t, said, truth)
-	fmt.Println(n.as("asker", "sudo").ask(t.Context(), "doctor").out)
-	fmt.Println(n.as("stranger", "sudo").ask(t.Context(), "doctor").out)
-	fmt.Println(said["list-backups"].problems)
+	withoutRoot(t, said, truth, "NOPASSWD")
+	asker := n.as("asker", "sudo")
+	steps, shown := asker.doctor(t, exitOK)
+	wants(t, steps, "rights", "warn: www-data", "a password is required", "NOPASSWD")
+	if !strings.Contains(shown, "36 of 70 work") {
+		t.Errorf("doctor counts wrong:\n%s", shown)
+	}
+	if levels, _ := asker.levels(t); !slices.Equal(levels, []string{"www-data", "www-data"}) {
+		t.Errorf("levels %v", levels)
+	}
+	// Neither the group nor a rule.
+	steps, _ = n.as("stranger", "sudo").doctor(t, exitIncomplete)
+	wants(t, steps, "rights", "fail: ", "a password is required", "group www-data")
+	if a := n.as("stranger", "sudo").ask(t.Context(), "list-guests", "--json"); a.errorIsCode != "PERMISSION_DENIED" || !strings.Contains(a.errorHint, "NOPASSWD") {
+		t.Errorf("list-guests: %s", a.errs)
+	}
 }
-func (n *nodes) gate(t *testing.T, said, truth map[string]answer) {
-	asRoot(t, said, truth)
-	fmt.Println(n.as("pvelens", "gate").ask(t.Context(), "doctor").out)
-}
-func (n *nodes) otherGate(t *testing.T) {
-	fmt.Println(n.as("other", "gate").ask(t.Context(), "doctor").out)
-}
-func (n *nodes) noGate(t *testing.T) {
-	fmt.Println(n.as("viewer", "gate").ask(t.Context(), "doctor").out)
-	fmt.Println(n.as("pvelens", "none").ask(t.Context(), "doctor").out)
-}
+
 func (n *nodes) noSudo(t *testing.T) {
 	shell(t, `mv /usr/bin/sudo /usr/bin/sudo.away`)
 	defer shell(t, `mv /usr/bin/sudo.away /usr/bin/sudo`)
-	fmt.Println(n.as("viewer", "sudo").ask(t.Context(), "doctor").out)
-	fmt.Println(n.as("raiser", "sudo").ask(t.Context(), "doctor").out)
-	fmt.Println(n.as("pvelens", "gate").ask(t.Context(), "doctor").out)
-	fmt.Println(n.as("pvelens", "gate").ask(t.Context(), "list-backups"))
+	for _, c := range []struct {
+		user, become, status string
+		code                 int
+	}{{"viewer", "sudo", "warn: www-data", exitOK}, {"raiser", "sudo", "fail: ", exitIncomplete}, {"pvelens", "gate", "warn: www-data", exitOK}} {
+		who := n.as(c.user, c.become)
+		steps, _ := who.doctor(t, c.code)
+		wants(t, steps, "rights", c.status, "sudo is not installed on the node", "apt install sudo")
+		a := who.ask(t.Context(), "list-backups", "--json")
+		if len(a.denied()) == 0 || a.complete || !strings.Contains(a.out, "sudo is not installed") {
+			t.Errorf("%s: %s%s", who.name, a.out, a.errs)
+		}
+	}
 }
-func (n *nodes) cancelled(t *testing.T) {}
+
+func (n *nodes) gate(t *testing.T, said, truth map[string]answer) {
+	asRoot(t, said, truth)
+	gate := n.as("pvelens", "gate")
+	steps, _ := gate.doctor(t, exitOK)
+	wants(t, steps, "gate", "ok: locked", "same table")
+	wants(t, steps, "rights", "ok: root, through the gate")
+	if levels, missing := gate.levels(t); !slices.Equal(levels, []string{"gate", "gate"}) || len(missing) > 0 {
+		t.Errorf("levels %v, missing %v", levels, missing)
+	}
+	// A profile that does not know of the gate.
+	steps, _ = n.as("pvelens", "none").doctor(t, exitIncomplete)
+	wants(t, steps, "login", "fail: CONFIG", "gate", `set become = "gate"`)
+}
+
+func (n *nodes) otherGate(t *testing.T) {
+	steps, shown := n.as("other", "gate").doctor(t, exitOK)
+	wants(t, steps, "gate", "warn: locked", "another table", "differ: clock, quorum, uptime", "install the gate of this release")
+	if !strings.Contains(shown, "the gate on the node refuses quorum") {
+		t.Errorf("doctor does not say that quorum is refused:\n%s", shown)
+	}
+}
+
+// noGate: the profile counts on a gate, but the key reaches a shell.
+func (n *nodes) noGate(t *testing.T) {
+	steps, _ := n.as("viewer", "gate").doctor(t, exitIncomplete)
+	wants(t, steps, "gate", "fail: ", "reaches a shell", "no lock", "pvelens gate install-script")
+	wants(t, steps, "rights", "warn: www-data")
+}
+
+// cancelled: after a call that was given up, nothing of it runs on the node.
+func (n *nodes) cancelled(t *testing.T) {
+	putFile(t, "/run/hang", "/usr/sbin/corosync-quorumtool\n")
+	defer os.Remove("/run/hang")
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan answer, 1)
+	go func() { ended <- n.as("pvelens", "gate").ask(ctx, "cluster-health", "--json") }()
+	running := func() string {
+		out, _ := exec.Command("/bin/sh", "-c", `cd /proc; for p in $(cat /run/hung 2>/dev/null); do [ ! -d $p ] || echo $p; done; grep -l pvelens-gate [0-9]*/comm 2>/dev/null`).Output()
+		return string(out)
+	}
+	waitFor(t, 20*time.Second, "the program that hangs to start", func() bool { return strings.Count(running(), "\n") > 1 })
+	cancel()
+	waitFor(t, 3*time.Second, "everything to end after the call was cancelled", func() bool { return running() == "" })
+	if a := <-ended; a.code == exitOK {
+		t.Errorf("cancelled: exit %d: %s", a.code, a.out)
+	}
+}
+
+func waitFor(t *testing.T, limit time.Duration, what string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(limit); !so(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited %v for %s", limit, what)
+		}
+	}
+}
+
+// audit reads the lines that this user's runs left.
+func (c *client) audit(t *testing.T) (lines []transport.AuditLine) {
+	t.Helper()
+	b, err := os.ReadFile(c.home + "/state/pvelens/audit.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(b) {
+		var l transport.AuditLine
+		if err := json.Unmarshal(line, &l); err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
 
 // secrets: what is planted in the node's files came over no wire.
 func (n *nodes) secrets(t *testing.T) {
@@ -401,6 +654,3 @@ func (n *nodes) secrets(t *testing.T) {
 		}
 	}
 }
-
-var _ = exec.Command
-var _ transport.Code

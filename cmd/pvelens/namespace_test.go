@@ -162,6 +162,7 @@ func putTree(t *testing.T) {
 	for _, id := range []string{"node-tasks", "updates", "replication", "lxc-cgroup 101", "lxc-cgroup 102", "qemu-cgroup 200"} {
 		putSections(t, recorded(t, id))
 	}
+	hold(t, recorded(t, "node-proc"))
 	for _, id := range []string{"lxc-services 101", "lxc-services 102"} {
 		for file := range strings.Lines(recorded(t, id)) {
 			putFile(t, strings.TrimSpace(file), "1\n")
@@ -223,6 +224,18 @@ func putSections(t *testing.T, text string) {
 	}
 }
 
+// hold puts recorded files in the place of those of /proc that change all the time.
+func hold(t *testing.T, text string) {
+	t.Helper()
+	putSections(t, strings.ReplaceAll(text, "==> /proc/", "==> /run/proc/"))
+	shell(t, `
+		cd /run/proc
+		find . -type f | while read -r file; do
+			[ ! -e "/proc/$file" ] || mount --bind "$file" "/proc/$file"
+		done
+	`)
+}
+
 func putFile(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -231,6 +244,34 @@ func putFile(t *testing.T, path, text string) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// replaceFile puts a new file, with the old one's owner and mode, in its place at
+// once, as the cluster filesystem does.
+func replaceFile(t *testing.T, path, text string) {
+	t.Helper()
+	next := "/run/client/next"
+	putFile(t, next, text)
+	shell(t, `chown --reference="$1" "$2" && chmod --reference="$1" "$2" && mv -f "$2" "$1.new" && mv -f "$1.new" "$1"`, path, next)
+}
+
+// keepFresh is pvestatd: the live numbers are of the last seconds until the test
+// ends.
+func keepFresh(t *testing.T) {
+	tick := time.NewTicker(10 * time.Second)
+	done, ended := make(chan bool), make(chan bool)
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-tick.C:
+				makeFresh(t, "/etc/pve/.rrd")
+			case <-done:
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() { tick.Stop(); close(done); <-ended })
 }
 
 // makeFresh moves the times in the files so that the newest one is now.
@@ -250,7 +291,7 @@ func makeFresh(t *testing.T, files ...string) {
 			}
 		}
 		shift := int(time.Now().Unix()) - newest
-		putFile(t, file, stamp.ReplaceAllStringFunc(string(b), func(s string) string {
+		replaceFile(t, file, stamp.ReplaceAllStringFunc(string(b), func(s string) string {
 			n, _ := strconv.Atoi(s)
 			if newest-n > 24*3600 || n > newest {
 				return s // bytes, not a time
@@ -288,17 +329,21 @@ func putPrograms(t *testing.T) {
 			chmod 0755 "$1"
 		`, program, standIn)
 	}
-	// The login shell keeps what goes over the wire. The state of pve1 comes first,
-	// so that it serves the cluster and answers can be compared.
-	putFile(t, "/run/programs/shell", "#!/bin/bash\nw=/run/wire/$(id -un)\ncase \"$(hostname) $*\" in pve3*/etc/pve/.members*) sleep 0.5;; esac\n/bin/sh \"$@\" > >(tee -a $w) 2> >(tee -a $w >&2)\n")
-	shell(t, `chmod 0755 /run/programs/shell`)
+	// The state of pve1 comes first, so that it serves the cluster and answers can
+	// be compared. The shell "wire" keeps what goes over the wire.
+	const first = `read -r host </proc/sys/kernel/hostname
+case "$host $*" in pve3*/etc/pve/.members*) sleep 0.5 ;; esac
+`
+	putFile(t, "/run/programs/shell", "#!/bin/sh\n"+first+`exec /bin/sh "$@"`+"\n")
+	putFile(t, "/run/programs/wire", "#!/bin/bash\n"+first+`/bin/sh "$@" > >(tee -a /run/wire/$UID) 2> >(tee -a /run/wire/$UID >&2)`+"\n")
+	shell(t, `chmod 0755 /run/programs/shell /run/programs/wire`)
 }
 
 // startNode runs an sshd as a node until the test ends. Its log goes to /run/wire.
 func startNode(t *testing.T, node string, port int) {
 	t.Helper()
 	config := "/run/client/sshd-" + node
-	putFile(t, config, fmt.Sprintf("Port %d\nListenAddress 127.0.0.1\nHostKey /etc/ssh/ssh_host_ed25519_key\nPidFile none\nMaxStartups 200\nMaxSessions 20\nUsePAM yes\nLogLevel VERBOSE\nPasswordAuthentication no\nPermitRootLogin prohibit-password\nInclude /etc/ssh/sshd_config\nAuthorizedKeysFile /etc/ssh/keys/%%u\n", port))
+	putFile(t, config, fmt.Sprintf("Port %d\nListenAddress 127.0.0.1\nHostKey /etc/ssh/ssh_host_ed25519_key\nPidFile none\nMaxStartups 200\nMaxSessions 20\nUsePAM no\nKexAlgorithms curve25519-sha256\nLogLevel VERBOSE\nPasswordAuthentication no\nPermitRootLogin prohibit-password\nInclude /etc/ssh/sshd_config\nAuthorizedKeysFile /etc/ssh/keys/%%u\n", port))
 	script := `hostname "$1"; exec /usr/sbin/sshd -D -e -f "$2"`
 	args := []string{"--uts"}
 	if node != "pve1" {

@@ -90,7 +90,7 @@ func (d *Doctor) Tables() []Table {
 		}
 		same := slices.IndexFunc(d.Nodes[:i], func(o Checkup) bool { return len(c.Missing) > 1 && slices.Equal(o.Missing, c.Missing) })
 		if same >= 0 {
-			t.Rows = append(t.Rows, []string{"", "", "the same are missing as on " + d.Nodes[same].Name})
+			t.Rows = append(t.Rows, []string{" ", " ", "the same are missing as on " + d.Nodes[same].Name})
 		} else {
 			t.Rows = append(t.Rows, missingRows(c.Missing)...)
 		}
@@ -112,10 +112,10 @@ func missingRows(missing []MissingForm) [][]string {
 		if needs == "root" || needs == "www-data" {
 			needs = needs + " would give"
 		}
-		rows = append(rows, []string{"", "", needs + ":"})
+		rows = append(rows, []string{" ", " ", needs + ":"})
 		for _, o := range missing {
 			if o.Needs == m.Needs {
-				rows = append(rows, []string{"", "", "  " + o.Form + ": " + o.Gives})
+				rows = append(rows, []string{" ", " ", "  " + o.Form + ": " + o.Gives})
 			}
 		}
 	}
