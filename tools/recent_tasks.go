@@ -25,7 +25,11 @@ type recentTasksIn struct {
 var recentTasks = define("recent_tasks", "List recent tasks",
 	"Lists tasks of every reachable node, the latest first: type, guest, user, start, duration, result and the error's words; for a failed backup which guests failed and why. Says how far back each node was read.",
 	func(_ context.Context, s *Session, in recentTasksIn) (*report.TaskList, error) {
-		inv, err := s.inventory(needConfigs)
+		var need need
+		if in.Guest != "" {
+			need = needConfigs // the name may stand nowhere else
+		}
+		inv, err := s.inventory(need)
 		if err != nil {
 			return nil, err
 		}
