@@ -37,6 +37,7 @@ var backupCoverage = define("backup_coverage", "Check backup coverage",
 				continue
 			}
 			v := s.coverageView(inv, c, in.Archives)
+			v.Namesakes = inv.namesakes(c)
 			mine, jobs, found := s.judge().Coverages(v)
 			rows, findings = append(rows, mine...), append(findings, found...)
 			out.Jobs = append(out.Jobs, jobs...)
@@ -116,6 +117,30 @@ func (s *Session) backupDefaults(c *cluster, needed bool) map[string]*parse.Vzdu
 	for i, node := range nodes {
 		if read[i] != nil {
 			out[node] = read[i]
+		}
+	}
+	return out
+}
+
+// namesakes finds the guests of the profile's other clusters whose archives lie
+// in the same place as those of a cluster's storages, by storage and VMID.
+func (inv *inventory) namesakes(c *cluster) map[string]map[int]report.Namesake {
+	out := map[string]map[int]report.Namesake{}
+	if c.cluster == nil {
+		return out
+	}
+	for _, st := range c.cluster.Storages {
+		place := report.StorePlace(st)
+		for _, other := range inv.clusters {
+			if place == "" || other == c || other.cluster == nil || !slices.ContainsFunc(other.cluster.Storages, func(o parse.StorageConfig) bool { return report.StorePlace(o) == place }) {
+				continue
+			}
+			if out[st.ID] == nil {
+				out[st.ID] = map[int]report.Namesake{}
+			}
+			for _, g := range other.State.Guests {
+				out[st.ID][g.VMID] = report.Namesake{Cluster: other.Name, Type: g.Type}
+			}
 		}
 	}
 	return out

@@ -65,7 +65,9 @@ func fits(t *testing.T, r report.Tabler) {
 func large(b *testing.B, guests int) (report.CoverageView, report.EvacView) {
 	b.Helper()
 	sc := fixtures.Generate(fixtures.Size{Nodes: 64, Guests: guests, Seed: 1})
-	ask := func(form string, values ...string) []byte { return fixtures.Ask(sc.Machines[0].Source, form, values...).Stdout }
+	ask := func(form string, values ...string) []byte {
+		return fixtures.Ask(sc.Machines[0].Source, form, values...).Stdout
+	}
 	st, err := parse.ParseState(ask("state"))
 	if err != nil {
 		b.Fatal(err)

@@ -17,7 +17,7 @@ type planNodeEvacuationIn struct {
 var planNodeEvacuation = define("plan_node_evacuation", "Plan to empty a node",
 	"Says for each guest of a node how it can leave (live, restart, offline, ha), or that it is blocked, waits or stays, with the reason and a target that has its bridges, storages, mappings and room for its configured memory; the steps as commands for a person, what is down meanwhile, and whether the cluster bears the loss of any one node. What is not proven movable is blocked. Files only.",
 	func(_ context.Context, s *Session, in planNodeEvacuationIn) (*report.EvacuationPlan, error) {
-		inv, err := s.inventory(needConfigs | needPools | needCluster | needHA)
+		inv, err := s.inventory(needConfigs | needCluster | needHA)
 		if err != nil {
 			return nil, err
 		}
@@ -66,10 +66,10 @@ func (s *Session) evacView(inv *inventory, at site) report.EvacView {
 		}
 		jobs = append(jobs, func() {
 			if node == at.node {
-				tasks, version, why := s.evacSource(c, node)
+				tasks, own, why := s.evacSource(c, node)
 				mu.Lock()
 				defer mu.Unlock()
-				v.Tasks, v.Version, v.TasksNotRead = tasks, version, why
+				v.Tasks, v.Version, v.TasksNotRead, v.Sites[node] = tasks, own.Version, why, own
 				return
 			}
 			site := s.evacSite(c, node)
@@ -82,19 +82,21 @@ func (s *Session) evacView(inv *inventory, at site) report.EvacView {
 	return v
 }
 
-// evacSource reads the tasks and the version of the node that is to be emptied.
-func (s *Session) evacSource(c *cluster, node string) (tasks []parse.Task, version, why string) {
+// evacSource reads the tasks, the memory and the version of the node that is to
+// be emptied; why says why there are no tasks.
+func (s *Session) evacSource(c *cluster, node string) (tasks []parse.Task, site report.EvacSite, why string) {
 	e, err := c.at(node)
 	if err != nil {
 		s.miss(node, err)
-		return nil, "", AsError(err).Message
+		return nil, site, AsError(err).Message
 	}
 	var list heard[[]parse.Task]
 	parallel([]func(){
 		func() { list = tell(s, e, "node-tasks", parse.Tasks) },
-		func() { version = s.pveVersion(e) },
+		func() { site.Proc = tell(s, e, "node-proc", parse.ParseNodeProc).value },
+		func() { site.Version = s.pveVersion(e) },
 	}, func(_ int, f func()) { f() })
-	return list.value, version, list.why
+	return list.value, site, list.why
 }
 
 // evacSite reads a node as a target. What is missing makes it none where a guest

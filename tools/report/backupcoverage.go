@@ -93,12 +93,47 @@ type CoverageView struct {
 	PoolsRead bool
 	Asked     bool
 	Zone      *time.Location
+	// Namesakes are guests of other clusters that keep their archives in the same
+	// place, by storage and VMID: cluster and kind.
+	Namesakes map[string]map[int]Namesake
 
 	calendars map[string]calendar // by job, of those that can be read
 	longest   map[string]time.Duration
 	over      map[string]bool // jobs whose schedule has no run any more
 	configs   map[int]*parse.GuestConfig
 	read, not []string
+}
+
+// A Namesake is a guest of another cluster whose archives lie in the same place.
+type Namesake struct{ Cluster, Type string }
+
+// StorePlace is where a storage's archives really are: the server and the place
+// on it. "" is a place of the cluster's own.
+func StorePlace(s parse.StorageConfig) string {
+	if s.Server == "" || s.Disabled || !HoldsBackups(s) {
+		return ""
+	}
+	return strings.Join([]string{s.Type, strings.ToLower(s.Server), s.Datastore, s.Namespace, s.Export, s.Share, s.Subdir, s.Volume}, "|")
+}
+
+// namesake is a guest of another cluster to which an archive can belong as well.
+func (v *CoverageView) namesake(a Archive) (Namesake, bool) {
+	if a.VMID == nil {
+		return Namesake{}, false
+	}
+	n, ok := v.Namesakes[a.Storage][*a.VMID]
+	return n, ok && (a.Type == "" || a.Type == n.Type)
+}
+
+// mistakable names the guest of another cluster whose archives are mixed with
+// this guest's, and the storage.
+func (v *CoverageView) mistakable(archives []Archive) string {
+	for _, a := range archives {
+		if n, ok := v.namesake(a); ok {
+			return fmt.Sprintf("archives on %s can be those of guest %d of cluster %s, which uses the same place", a.Storage, *a.VMID, Clean(n.Cluster))
+		}
+	}
+	return ""
 }
 
 // prepare fills in what every row needs.
@@ -173,6 +208,11 @@ func someOf(names []string, what string) string {
 func (j Judge) Coverages(v CoverageView) ([]Coverage, []CoverageJob, []*Finding) {
 	v.prepare()
 	archives := v.Archives()
+	for i, a := range archives {
+		if _, other := v.namesake(a); other && a.Orphan {
+			archives[i].Orphan, archives[i].VMID = false, nil // another cluster's
+		}
+	}
 	mine := map[int][]Archive{}
 	for i := 0; i < len(archives); {
 		from := i
@@ -184,7 +224,7 @@ func (j Judge) Coverages(v CoverageView) ([]Coverage, []CoverageJob, []*Finding)
 		}
 	}
 	rows := make([]Coverage, 0, len(v.Guests))
-	var findings []*Finding
+	findings := j.sharedPlaces(v)
 	guests := map[int]Guest{}
 	for _, g := range v.Guests {
 		row, found := j.coverage(v, g, mine[g.VMID])
@@ -356,11 +396,17 @@ func (v *CoverageView) restorable(g Guest, archives []Archive) *Archive {
 		switch {
 		case a.created == nil || a.Verified == string(parse.VerifyFailed) || a.created.After(v.Now.Add(time.Hour)):
 		case made != nil && a.created.Unix() < *made:
+		case v.isNamesake(a):
 		default:
 			return &archives[i]
 		}
 	}
 	return nil
+}
+
+func (v *CoverageView) isNamesake(a Archive) bool {
+	_, ok := v.namesake(a)
+	return ok
 }
 
 // verdict judges one guest; stale is the finding that the newest archive makes.
@@ -378,6 +424,8 @@ func (v *CoverageView) verdict(g Guest, c Cover, good *Archive, archives []Archi
 		return CoverFresh, ""
 	case good != nil && stale == nil:
 		return CoverFresh, ""
+	case v.mistakable(archives) != "":
+		return Unknown, v.mistakable(archives)
 	case good != nil && !v.certain(c, g.Node):
 		return Unknown, "the newest archive that was seen is " + Seconds(good.AgeS) + " old; a newer one may be on " + few(v.not)
 	case good != nil:
@@ -542,7 +590,7 @@ func (l *CoverageList) Brief() {
 	for i := range l.Items {
 		r := &l.Items[i]
 		r.NewestVolume = ""
-		if r.LastRun != nil && r.LastRun.Result == "ok" {
+		if r.LastRun != nil && r.LastRun.Result == "ok" && r.NewestAt != "" {
 			r.LastRun = nil
 		}
 		if r.Verdict == CoverUncovered {
@@ -605,9 +653,48 @@ func CoverageFindings(rows []Coverage, one, chosen bool, all []*Finding) []Findi
 		keep[subject] = true
 	}
 	return slices.DeleteFunc(out, func(f Finding) bool {
-		if f.Subject == "cluster" || strings.HasSuffix(f.Subject, "/cluster") {
+		if f.Subject == "cluster" || strings.HasSuffix(f.Subject, "/cluster") || strings.Contains(f.Subject, "storage/") {
 			return one
 		}
 		return !keep[f.Subject]
 	})
+}
+
+// sharedPlaces makes a finding for each storage in whose place another cluster
+// keeps archives too.
+func (j Judge) sharedPlaces(v CoverageView) []*Finding {
+	var out []*Finding
+	kinds := map[int]string{}
+	for _, g := range v.Guests {
+		kinds[g.VMID] = g.Type
+	}
+	for _, st := range v.Storages {
+		others, same := []string{}, []int{}
+		for vmid, n := range v.Namesakes[st.ID] {
+			others = appendOnce(others, Clean(n.Cluster))
+			if kinds[vmid] == n.Type {
+				same = append(same, vmid)
+			}
+		}
+		if len(others) == 0 {
+			continue
+		}
+		slices.Sort(others)
+		slices.Sort(same)
+		subject := "storage/" + Clean(st.ID)
+		if v.Name != "" {
+			subject = v.Name + "/" + subject
+		}
+		code := "BACKUP_STORAGE_SHARED"
+		if st.Type == "pbs" {
+			code = "PBS_SHARED_NO_NAMESPACE"
+		}
+		out = append(out, j.Find(code, "", subject, "cluster "+strings.Join(others, ", ")+" keeps its archives in the same place",
+			Evidence{Name: "place", Value: place(st)}, Evidence{Name: "guests with the same VMID", Value: cmp.Or(someIDs(same), "none now")}))
+	}
+	return out
+}
+
+func place(s parse.StorageConfig) string {
+	return Clean(strings.Join(slices.DeleteFunc([]string{s.Server, s.Datastore, s.Namespace, s.Export, s.Share, s.Subdir, s.Volume}, func(x string) bool { return x == "" }), " "))
 }

@@ -460,7 +460,7 @@ func (v *EvacView) decideOffline(r EvacGuest, g Guest, n evacNeeds, all rooms) E
 	}
 	r.CopyBytes, r.runs = nil, !g.Template && g.LastStatus != Stopped && (g.LastStatus != "" || r.runs)
 	for id := range n.local {
-		n.hard = append(n.hard, "its disks on "+Clean(id)+" are on the node, which is off")
+		n.hard = append(n.hard, "its disks on "+Clean(id)+" are on the node, which is off"+v.replicas(g.VMID))
 	}
 	slices.Sort(n.hard)
 	if g.Template {
@@ -482,6 +482,21 @@ func (v *EvacView) decideOffline(r EvacGuest, g Guest, n evacNeeds, all rooms) E
 	r.Reason = joinReasons(append([]string{"the node is off and its disks are on shared storage: its configuration can be taken over once the node is surely without power"}, n.caveats...))
 	v.take(to, r, n)
 	return r
+}
+
+// replicas names the nodes that have a copy of a guest's disks, as of the last
+// replication.
+func (v *EvacView) replicas(vmid int) string {
+	var on []string
+	for _, node := range NodeNames(v.Cluster.State) {
+		if v.replicated(vmid, node) {
+			on = append(on, node)
+		}
+	}
+	if on == nil {
+		return ""
+	}
+	return " (" + strings.Join(on, ", ") + " has a replica of its last synchronisation)"
 }
 
 // haOf is the HA resource of a guest that HA really moves; an ignored one is as

@@ -406,7 +406,7 @@ func sortEvac(guests []EvacGuest) {
 func joinReasons(why []string) string {
 	const most = 4
 	if len(why) > most {
-		why = append(slices.Clone(why[:most]), fmt.Sprintf("and %d more reasons", len(why)-most))
+		why = append(slices.Clone(why[:most]), "and "+many(len(why)-most, "more reason"))
 	}
 	return strings.Join(why, "; ")
 }
