@@ -653,8 +653,8 @@ func CoverageFindings(rows []Coverage, one, chosen bool, all []*Finding) []Findi
 		keep[subject] = true
 	}
 	return slices.DeleteFunc(out, func(f Finding) bool {
-		if f.Subject == "cluster" || strings.HasSuffix(f.Subject, "/cluster") || strings.Contains(f.Subject, "storage/") {
-			return one
+		if strings.HasPrefix(f.Code, "BACKUP_JOB_") && f.Code != "BACKUP_JOB_FAILED" || f.Code == "BACKUP_NO_RETENTION" || strings.Contains(f.Subject, "storage/") {
+			return one // about a job or a storage
 		}
 		return !keep[f.Subject]
 	})

@@ -62,8 +62,7 @@ func (j Judge) job(v CoverageView, job parse.BackupJob, covered map[int]bool) (C
 	var findings []*Finding
 	find := func(code string, severity Severity, problem string, evidence ...Evidence) {
 		r.Problem = join2(r.Problem, problem)
-		evidence = append([]Evidence{{Name: "job", Value: id}}, evidence...)
-		findings = append(findings, j.Find(code, severity, v.clusterSubject(), "job "+id+" "+problem, evidence...))
+		findings = append(findings, j.Find(code, severity, v.jobSubject(id), "job "+id+" "+problem, evidence...))
 	}
 	count := Evidence{Name: "guests", Value: fmt.Sprint(r.Guests)}
 	switch {
@@ -104,11 +103,11 @@ func join2(a, b string) string {
 	return a + "; " + b
 }
 
-func (v *CoverageView) clusterSubject() string {
+func (v *CoverageView) jobSubject(id string) string {
 	if v.Name != "" {
-		return v.Name + "/cluster"
+		return v.Name + "/job/" + id
 	}
-	return "cluster"
+	return "job/" + id
 }
 
 // choosing says how a job chooses its guests.
