@@ -486,7 +486,7 @@ func noAnswer(got []arrival) error {
 
 // at returns the entry of a node, or why its node forms cannot be asked.
 func (c *cluster) at(node string) (*entry, error) {
-	if m := c.member(node); m != nil && m.Online != nil && !*m.Online {
+	if report.Offline(c.State, node) {
 		return nil, &Error{Code: report.HostUnreachable, Node: node, Message: "the cluster says that node " + node + " is offline"}
 	}
 	if err := c.lost[node]; err != nil {

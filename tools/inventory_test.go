@@ -218,6 +218,48 @@ func TestWhatIsMissingInAWholeOutput(t *testing.T) {
 	}
 }
 
+// .members of a node that just started, whose corosync died, or that lost a
+// member whose folder is still there.
+func TestMembersThatDoNotFit(t *testing.T) {
+	const cluster = `{"nodename":"pve-a","version":5,"cluster":{"name":"lab","version":2,"nodes":2,"quorate":%d},"nodelist":{%s}}`
+	moved := strings.Replace(twoGuests, `"pve-b"`, `"gone"`, 1)
+	for _, tt := range []struct {
+		name, members, vmlist string
+		nodes                 []string
+		states                []string // of guests 101 and 102
+		problem               string
+	}{
+		{"no list of nodes", fmt.Sprintf(cluster, 1, ""), twoGuests, []string{"pve-a"}, []string{"running", "running"}, "node pve-b is no member of its cluster"},
+		{"the asked node is not listed", fmt.Sprintf(cluster, 1, `"pve-b":{"id":2,"online":1}`), twoGuests, []string{"pve-a", "pve-b"}, []string{"running", "running"}, ""},
+		{"the asked node calls itself offline", fmt.Sprintf(cluster, 0, `"pve-a":{"id":1,"online":0},"pve-b":{"id":2,"online":0}`), twoGuests, []string{"pve-a", "pve-b"}, []string{"running", "unknown"}, "no quorum"},
+		{"a guest of a node that was removed", fmt.Sprintf(cluster, 1, `"pve-a":{"id":1,"online":1}`), moved, []string{"pve-a"}, []string{"running", "unknown"}, "node gone is no member of its cluster"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			numbers := strings.Replace(twoNumbers, "pve-vm-9.0/102:", "pve-node-9.0/pve-a:9::1795971290:1:2:0.5:0.1:100:50:0:0:100:50:1:1:50:0:0:0:0:0:0\npve-vm-9.0/102:", 1)
+			if tt.vmlist == moved {
+				numbers, _, _ = strings.Cut(numbers, "\npve-vm-9.0/102:")
+			}
+			env := replay(t, scenario(member("pve-a", stateOf(tt.members, tt.vmlist, numbers),
+				"/etc/pve/nodes/pve-a/lxc/101.conf:hostname: a", "/etc/pve/nodes/pve-b/qemu-server/102.conf:name: b")), fixtures.Options{})
+			var nodes, states []string
+			for _, n := range answer[*report.NodeList](t, env, "list_nodes", `{}`).Items {
+				nodes = append(nodes, n.Node)
+			}
+			l := answer[*report.GuestList](t, env, "list_guests", `{}`)
+			for _, g := range l.Items {
+				states = append(states, g.Status)
+			}
+			if !slices.Equal(nodes, tt.nodes) || !slices.Equal(states, tt.states) {
+				t.Errorf("nodes %v, states %v", nodes, states)
+			}
+			told := slices.ContainsFunc(l.Problems, func(p report.Problem) bool { return strings.Contains(p.Message, tt.problem) })
+			if tt.problem != "" && (!told || l.Complete) {
+				t.Errorf("complete %v, problems %v", l.Complete, l.Problems)
+			}
+		})
+	}
+}
+
 func TestNoQuorumIsSaidAndGuessesNothing(t *testing.T) {
 	cut := strings.Replace(fmt.Sprintf(twoMembers, "pve-a"), `"quorate":1`, `"quorate":0`, 1)
 	cut = strings.Replace(cut, `"pve-b":{"id":2,"online":1`, `"pve-b":{"id":2,"online":0`, 1)

@@ -220,6 +220,9 @@ const freshFor = time.Minute
 // "" when it can.
 func (s *Session) readable(c *cluster, st parse.StorageConfig, node string) (report.Code, string) {
 	if report.Offline(c.State, node) {
+		if !quorate(c.State) {
+			return report.HostUnreachable, "no quorum: not seen"
+		}
 		return report.HostUnreachable, "the node is offline"
 	}
 	i := slices.IndexFunc(c.State.RRD.Storages, func(r parse.RRDStorage) bool { return r.Node == node && r.Storage == st.ID })

@@ -16,6 +16,7 @@ import (
 // everything it runs no command.
 func (s *Session) live(c *cluster) {
 	s.otherNumbers(c)
+	s.strays(c)
 	nodes := c.nodes()
 	states := make([]map[int]string, len(nodes))
 	parallel(nodes, func(i int, node string) {
@@ -33,11 +34,24 @@ func (s *Session) live(c *cluster) {
 	}
 }
 
+// strays says that guests are filed under a node that left the cluster: nobody
+// knows what they do.
+func (s *Session) strays(c *cluster) {
+	nodes := c.nodes()
+	for _, g := range c.State.Guests {
+		if !slices.Contains(nodes, g.Node) {
+			s.miss(g.Node, errorf(report.NotFound, "node %s is no member of its cluster: the states of its guests are unknown", g.Node).hint("left over from a node that was removed? Its folder under /etc/pve/nodes is still there"))
+		}
+	}
+}
+
 // liveOf is live for the node of one guest alone, and renews the guest's row.
 func (s *Session) liveOf(inv *inventory, p *place) {
 	c := p.cluster
 	s.otherNumbers(c)
-	if !report.Offline(c.State, p.Node) {
+	if !slices.Contains(c.nodes(), p.Node) {
+		s.strays(c)
+	} else if !report.Offline(c.State, p.Node) {
 		if c.live = s.silent(c, p.Node); c.live != nil {
 			s.incomplete() // its numbers are pvestatd's
 		}

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // The paths of the form state, in the order of its argv.
@@ -31,7 +32,7 @@ type State struct {
 type Members struct {
 	Node    string       // the node that was asked
 	Cluster *ClusterInfo // nil: not in a cluster
-	Nodes   []Member     // by name; empty on a lone node
+	Nodes   []Member     // by name, Node among them; empty on a lone node
 }
 
 // ClusterInfo is the cluster as the asked node sees it. Quorate nil: not told.
@@ -119,6 +120,10 @@ func parseMembers(raw []byte) (Members, error) {
 		}
 		n := in.Nodelist[name]
 		m.Nodes = append(m.Nodes, Member{Name: name, ID: n.ID.Value, Online: n.Online.Value, IP: n.IP.String()})
+	}
+	if _, listed := in.Nodelist[m.Node]; m.Cluster != nil && !listed {
+		m.Nodes = append(m.Nodes, Member{Name: m.Node})
+		slices.SortFunc(m.Nodes, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
 	}
 	return m, nil
 }

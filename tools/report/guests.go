@@ -152,8 +152,12 @@ func haID(ref parse.GuestRef) string {
 }
 
 // Offline reports whether the cluster says that a node is offline. What a member
-// without quorum says of others counts too: it cannot see them.
+// without quorum says of others counts too: it cannot see them. What it says of
+// itself does not: it answered.
 func Offline(st *parse.State, node string) bool {
+	if node == st.Members.Node {
+		return false
+	}
 	for _, m := range st.Members.Nodes {
 		if m.Name == node {
 			return m.Online != nil && !*m.Online
