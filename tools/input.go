@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -152,15 +153,8 @@ func (p Param) set(f reflect.Value, arg json.RawMessage) error {
 	arg = bytes.TrimSpace(arg)
 	switch p.Type {
 	case "integer":
-		var n int
-		var x float64
-		if json.Unmarshal(arg, &n) != nil {
-			if json.Unmarshal(arg, &x) != nil || x != float64(int(x)) {
-				return bad
-			}
-			n = int(x)
-		}
-		if p.Min != nil && n < *p.Min || p.Max != nil && n > *p.Max {
+		n, ok := whole(arg)
+		if !ok || p.Min != nil && n < *p.Min || p.Max != nil && n > *p.Max {
 			return bad
 		}
 		f.SetInt(int64(n))
@@ -177,11 +171,11 @@ func (p Param) set(f reflect.Value, arg json.RawMessage) error {
 	default:
 		var s string
 		if json.Unmarshal(arg, &s) != nil {
-			var n int64
-			if p.Type != "text" || json.Unmarshal(arg, &n) != nil {
+			n, ok := whole(arg)
+			if p.Type != "text" || !ok {
 				return bad
 			}
-			s = strconv.FormatInt(n, 10)
+			s = strconv.Itoa(n)
 		}
 		s = strings.TrimSpace(s)
 		if p.Max != nil && len(s) > *p.Max || p.Enum != nil && !slices.Contains(p.Enum, s) || p.Required && s == "" || s != report.Clean(s) {
@@ -190,6 +184,19 @@ func (p Param) set(f reflect.Value, arg json.RawMessage) error {
 		f.SetString(s)
 	}
 	return nil
+}
+
+// whole reads a JSON number without a fraction. Some clients send 102.0 for 102.
+func whole(arg json.RawMessage) (int, bool) {
+	var n int
+	if json.Unmarshal(arg, &n) == nil {
+		return n, true
+	}
+	var x float64
+	if json.Unmarshal(arg, &x) != nil || x != math.Trunc(x) || math.Abs(x) > 1<<53 {
+		return 0, false
+	}
+	return int(x), true
 }
 
 // want says in words which values p takes.

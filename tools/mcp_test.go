@@ -156,6 +156,9 @@ func TestBadArgumentsNameWhatWasWanted(t *testing.T) {
 		{"get_guest_config", `{"guest":99}`, "INVALID_ARGUMENT: a VMID is a number from 100 to 999999999"},
 		{"get_guest_config", `{"guest":""}`, "INVALID_ARGUMENT: guest must be text of 1 to 200 printable characters"},
 		{"get_guest_config", `{"guest":"999"}`, "NOT_FOUND: no guest 999"},
+		{"get_guest_config", `{"guest":999.0}`, "NOT_FOUND: no guest 999"},
+		{"get_guest_config", `{"guest":102.5}`, "INVALID_ARGUMENT: guest must be text"},
+		{"get_guest_config", `{"guest":100000000000000000000}`, "INVALID_ARGUMENT: guest must be text"},
 		{"get_guest_config", `{"guest":"a\u0000b"}`, "INVALID_ARGUMENT: guest must be text"},
 	} {
 		r := w.call(10+i, c.tool, c.args)
@@ -291,6 +294,7 @@ func TestPromptsAndResources(t *testing.T) {
 	for i, c := range []struct{ method, params, want string }{
 		{"prompts/get", `{"name":"diagnose_guest"}`, "INVALID_ARGUMENT: guest is required"},
 		{"prompts/get", `{"name":"diagnose_guest","arguments":{"guest":"102"}}`, "guest 102"},
+		{"prompts/get", `{"name":"diagnose_guest","arguments":{"guest":"%[profile]s","profile":"p"}}`, "guest %[profile]s with"},
 		{"resources/read", `{"uri":"pvelens://allowlist"}`, "guest-configs"},
 		{"resources/read", `{"uri":"pvelens://findings"}`, "BACKUP_NONE"},
 		{"resources/read", `{"uri":"pvelens://findings/BACKUP_NONE"}`, "No archive"},
@@ -383,5 +387,57 @@ func BenchmarkDecode(b *testing.B) {
 		if err := decode(ps, json.RawMessage(`{"limit":5,"node":"pve1","template":true}`), &in); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestALineThatIsNoMessageEndsNothing: it is answered, and so is the next one.
+func TestALineThatIsNoMessageEndsNothing(t *testing.T) {
+	w := dialServer(t, t.Context(), replay(t, fixtures.Heimlabor(), fixtures.Options{}), All())
+	w.hello()
+	for i, c := range []struct {
+		line string
+		code int // 0: no answer
+	}{
+		{"not json", -32700},
+		{`{"jsonrpc":"2.0","id":5,"method":"ping"`, -32700},
+		{`{"jsonrpc":"2.0","method":"ping","params":{"x":"` + strings.Repeat("x", maxFrame) + `"}}`, -32600},
+		{`{"jsonrpc":"1.0","id":5,"method":"ping"}`, -32600},
+		{`[{"jsonrpc":"2.0","id":5,"method":"ping"}]`, -32600},
+		{`"text"`, -32600},
+		{`{}`, -32600},
+		{`{"jsonrpc":"2.0"}`, -32600},
+		{`{"jsonrpc":"2.0","id":null}`, -32600},
+		{`{"jsonrpc":"2.0","id":{},"method":"ping"}`, -32600},
+		{`{"jsonrpc":"2.0","id":5,"method":7}`, -32600},
+		{"", 0},
+		{" \t", 0},
+		{`{"jsonrpc":"2.0","method":"nothing/known"}`, 0},
+	} {
+		w.send("%s", c.line)
+		if c.code != 0 {
+			if r, ok := w.read(); !ok || r.Error == nil || r.Error.Code != c.code || r.ID != 0 {
+				t.Fatalf("%.60s: got %s, want error %d", c.line, r.Raw, c.code)
+			}
+		}
+		w.send(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, 30+i)
+		if r := w.reply(30 + i); r.Error != nil {
+			t.Errorf("after %.60s: %s", c.line, r.Raw)
+		}
+	}
+	// Nobody waits for the reply to a request that has no id.
+	w.send(`{"jsonrpc":"2.0","id":null,"method":"ping"}`)
+	w.in.Close()
+	if err := <-w.done; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}
+
+func TestBatchesOfTheVersionThatHasThem(t *testing.T) {
+	w := dialServer(t, t.Context(), replay(t, fixtures.Heimlabor(), fixtures.Options{}), All())
+	w.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	w.reply(1)
+	w.send(`[{"jsonrpc":"2.0","id":5,"method":"ping"},{"jsonrpc":"2.0","id":6,"method":"ping"}]`)
+	if !w.out.Scan() || !strings.HasPrefix(w.out.Text(), `[{"jsonrpc":"2.0","id":`) {
+		t.Errorf("batch: %s", w.out.Text())
 	}
 }
