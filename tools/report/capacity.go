@@ -117,7 +117,7 @@ func (c *Capacity) measured(v NodeView) {
 	}
 	p := v.Proc
 	if p == nil {
-		if c.ZFSCacheBytes == nil {
+		if c.ZFSCacheBytes == nil && c.MemoryUsedBytes != nil {
 			c.MemoryNote = "used memory may include ZFS cache, amount unknown"
 		}
 		return

@@ -122,7 +122,7 @@ type ExcludedVolume struct {
 // Excluded returns what the backups of a guest leave out. Of a container the
 // root filesystem is always in, a mount point only with backup=1 and only if it
 // is a volume; of a VM every disk is in unless backup=0. CD drives, cloud-init
-// and detached disks are no data of the guest.
+// and detached disks are no data of the guest. What raw keys mount is never in.
 func Excluded(kind string, s parse.GuestSettings) []ExcludedVolume {
 	out := []ExcludedVolume{}
 	for _, d := range s.Disks {
@@ -149,7 +149,24 @@ func Excluded(kind string, s parse.GuestSettings) []ExcludedVolume {
 			out = append(out, ExcludedVolume{Clean(d.Key), Clean(volume), d.SizeBytes, reason, decided})
 		}
 	}
+	for _, m := range s.Raw.Mounts {
+		if holdsData(m) {
+			out = append(out, ExcludedVolume{Key: "lxc.mount.entry", Volume: Clean(m.Source), Reason: "a raw mount entry: never in a backup", Decided: true})
+		}
+	}
 	return out
+}
+
+// holdsData tells folders and disks of the node from device files and what the
+// kernel makes up.
+func holdsData(m parse.RawMount) bool {
+	switch {
+	case !strings.HasPrefix(m.Source, "/") || belowAny(m.Source, []string{"/proc", "/sys", "/run"}):
+		return false
+	case belowAny(m.Source, []string{"/dev"}):
+		return m.Type != "none"
+	}
+	return true
 }
 
 // ExcludedFindings makes a finding for every volume that backups leave out.

@@ -78,6 +78,10 @@ mp2: /tank/media,mp=/srv/media
 mp3: tank:subvol-130-disk-3,mp=/srv/tmp,backup=0,size=20G
 rootfs: local-zfs:subvol-130-disk-0,mountoptions=noatime,size=12G
 unused0: tank:subvol-130-disk-9
+lxc.mount.entry: /mnt/samba mnt/samba none bind,create=dir 0 0
+lxc.mount.entry: /dev/dri dev/dri none bind,optional,create=dir 0 0
+lxc.mount.entry: /dev/sdb1 srv/disk ext4 defaults 0 0
+lxc.mount.entry: tmpfs tmp tmpfs defaults 0 0
 `
 	const vm = `bios: seabios
 efidisk0: local-lvm:vm-140-disk-0,size=4M
@@ -96,7 +100,9 @@ scsi3: local-lvm:vm-140-cloudinit,media=cdrom
 			{"mp0", "tank:subvol-130-disk-1", Ptr(int64(500 << 30)), "a mount point without backup=1", false},
 			{"mp2", "/tank/media", nil, "bound from the node: never in a backup", true},
 			{"mp3", "tank:subvol-130-disk-3", Ptr(int64(20 << 30)), "backup=0", true},
-		}, []Severity{Warning, Info, Info}},
+			{"lxc.mount.entry", "/mnt/samba", nil, "a raw mount entry: never in a backup", true},
+			{"lxc.mount.entry", "/dev/sdb1", nil, "a raw mount entry: never in a backup", true},
+		}, []Severity{Warning, Info, Info, Info, Info}},
 		{"qemu", vm, []ExcludedVolume{
 			{"efidisk0", "local-lvm:vm-140-disk-0", Ptr(int64(4 << 20)), "an EFI disk without bios=ovmf", true},
 			{"scsi1", "tank:vm-140-disk-2", Ptr(int64(1 << 40)), "backup=0", true},

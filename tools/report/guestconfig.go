@@ -29,7 +29,8 @@ type Disk struct {
 	Flags      []string `json:"flags,omitempty"`
 }
 
-// A NIC is one network device of a guest. Mode is static, dhcp, auto or manual;
+// A NIC is one network device of a guest. MTUOfBridge is set where a VM takes the
+// bridge's, which its configuration writes as 1. Mode is static, dhcp, auto or manual;
 // a VM's own addresses are not in its configuration.
 type NIC struct {
 	Key         string   `json:"key"`
@@ -42,6 +43,9 @@ type NIC struct {
 	Firewall    bool     `json:"firewall,omitempty"`
 	LinkDown    bool     `json:"link_down,omitempty"`
 	MTU         *int64   `json:"mtu,omitempty"`
+	MTUOfBridge bool     `json:"mtu_of_bridge,omitempty"`
+	Queues      *int64   `json:"queues,omitempty"`
+	HostManaged bool     `json:"host_managed,omitempty"`
 	RateMBs     *float64 `json:"rate_mb_s,omitempty"`
 	IPv4Mode    string   `json:"ipv4_mode,omitempty"`
 	IPv4Address string   `json:"ipv4_address,omitempty"`
@@ -285,6 +289,10 @@ func nic(n parse.GuestNIC) NIC {
 	out := NIC{
 		Key: Clean(n.Key), Name: Clean(n.Name), Model: Clean(n.Model), MAC: Clean(n.MAC), Bridge: Clean(n.Bridge), VLAN: n.VLAN,
 		Trunks: clean2(n.Trunks), Firewall: n.Firewall, LinkDown: n.LinkDown, MTU: n.MTU, RateMBs: n.Rate,
+		Queues: n.Queues, HostManaged: n.HostManaged,
+	}
+	if out.Model != "" && n.MTU != nil && *n.MTU == 1 {
+		out.MTU, out.MTUOfBridge = nil, true
 	}
 	out.addresses(n.IPv4, n.IPv6)
 	return out

@@ -110,6 +110,7 @@ type FilesystemUse struct {
 	UsedBytes      *int64   `json:"used_bytes,omitempty"`
 	AvailableBytes *int64   `json:"available_bytes,omitempty"`
 	UsedRatio      *float64 `json:"used_ratio,omitempty"`
+	Remote         bool     `json:"remote,omitempty"` // a share: somebody else's space, not in the guest's sums
 }
 
 // GuestStatus is the answer of get_guest_status. Status is running, stopped,
@@ -439,10 +440,10 @@ func (l GuestLook) agentWord() string {
 func agentFilesystems(a *parse.AgentFilesystems) []FilesystemUse {
 	var out []FilesystemUse
 	for _, f := range a.Filesystems {
-		if f.Skip != parse.SkipNot {
+		if f.Skip != parse.SkipNot && f.Skip != parse.SkipRemote {
 			continue
 		}
-		out = append(out, FilesystemUse{MountPoint: Clean(f.Mountpoint), Type: Clean(f.Type), TotalBytes: f.Total, UsedBytes: f.Used, UsedRatio: Ratio(f.Used, f.Total)})
+		out = append(out, FilesystemUse{MountPoint: Clean(f.Mountpoint), Type: Clean(f.Type), TotalBytes: f.Total, UsedBytes: f.Used, UsedRatio: Ratio(f.Used, f.Total), Remote: f.Skip == parse.SkipRemote})
 	}
 	return out
 }
@@ -466,6 +467,10 @@ func (l GuestLook) pressure() *PressureShare {
 	}
 	if g := l.RRD; g != nil && (g.PressureCPUSome != nil || g.PressureIOSome != nil || g.PressureMemSome != nil) {
 		return &PressureShare{g.PressureCPUSome, g.PressureCPUFull, g.PressureIOSome, g.PressureIOFull, g.PressureMemSome, g.PressureMemFull, "pvestatd"}
+	}
+	if st := l.Status; st != nil && st.Pressure != nil {
+		p := st.Pressure
+		return &PressureShare{p.CPUSome, p.CPUFull, p.IOSome, p.IOFull, p.MemorySome, p.MemoryFull, "node"}
 	}
 	return nil
 }

@@ -115,6 +115,10 @@ func TestDiskOfAVM(t *testing.T) {
 	if r := BuildGuestStatus(look); *r.DiskUsedBytes != 9000 || *r.DiskTotalBytes != 30000 || r.DiskSource != "agent" || len(r.Filesystems) != 1 {
 		t.Errorf("with an agent: %+v", r)
 	}
+	look.Agent.Filesystems[1] = parse.AgentFilesystem{Mountpoint: "/nas", Total: n64(900), Used: n64(890), Skip: parse.SkipRemote}
+	if r := BuildGuestStatus(look); *r.DiskUsedBytes != 9000 || len(r.Filesystems) != 2 || !r.Filesystems[1].Remote {
+		t.Errorf("with a share: %+v", r)
+	}
 	look.Agent = &parse.AgentFilesystems{}
 	if r := BuildGuestStatus(look); r.DiskUsedBytes != nil {
 		t.Error("an agent that counted nothing measured nothing")
@@ -173,6 +177,10 @@ func TestPressureAndThrottling(t *testing.T) {
 	}
 	r = BuildGuestStatus(GuestLook{Row: Guest{VMID: 101, Type: "lxc", Status: Running}, RRD: &parse.RRDGuest{Status: "running", PressureCPUSome: Ptr(9.0)}})
 	if r.Pressure.Measured != "pvestatd" || *r.Pressure.CPUSome != 9 || r.Throttling != nil {
+		t.Errorf("got %+v", r.Pressure)
+	}
+	r = BuildGuestStatus(GuestLook{Row: Guest{VMID: 101, Type: "lxc", Status: Running}, Status: &parse.GuestStatus{Status: Running, Pressure: &parse.Pressure{CPUSome: Ptr(0.0), IOFull: Ptr(0.13)}}})
+	if r.Pressure.Measured != "node" || *r.Pressure.CPUSome != 0 || *r.Pressure.IOFull != 0.13 || r.Pressure.MemSome != nil {
 		t.Errorf("got %+v", r.Pressure)
 	}
 }

@@ -475,7 +475,7 @@ func (h *health) owns(mount string) bool {
 func (h *health) full() []*Finding {
 	var f []*Finding
 	for _, fs := range h.r.Filesystems {
-		if fs.UsedRatio != nil {
+		if fs.UsedRatio != nil && !fs.Remote {
 			f = append(f, h.j.Measure("GUEST_FS_FULL", h.subject(), fs.MountPoint+" is "+Percent(fs.UsedRatio)+" full", "used", *fs.UsedRatio*100,
 				Evidence{"used_bytes", fmt.Sprint(*fs.UsedBytes), "bytes"}, Evidence{Name: "mount_point", Value: fs.MountPoint}))
 		}
