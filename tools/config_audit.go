@@ -240,6 +240,9 @@ func (s *Session) volumes(c *cluster) []report.VolumeSource {
 			}
 		}
 		if (report.Holds(st, "images") || report.Holds(st, "rootdir")) && len(reasons) > 0 {
+			if n := len(reasons) - 4; n > 0 {
+				reasons = append(reasons[:4], fmt.Sprintf("and %d more nodes", n))
+			}
 			s.miss("", errorf(report.HostUnreachable, "orphaned disks on storage %s are unknown where it was not listed: %s", report.Clean(st.ID), strings.Join(reasons, "; ")))
 		}
 	}
