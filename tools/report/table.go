@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode/utf8"
+	"unicode"
 )
 
 // A Table is what people see of a report on a terminal. A row's cells beyond
@@ -23,60 +23,227 @@ type Tabler interface {
 	Tables() []Table
 }
 
-// Write prints the table with columns padded by two blanks. A table with one
-// column of names and one of values prints as a list of facts.
-func (t Table) Write(w io.Writer) error {
+// Write prints the table with columns padded by two blanks, each as wide as its
+// longest cell. A table with one column of names and one of values prints as a
+// list of facts.
+func (t Table) Write(w io.Writer) error { return t.WriteWidth(w, 0) }
+
+// WriteWidth is Write for a terminal of a width in columns: where the table is
+// wider, the widest columns of text become narrower, their cells go on in the
+// next line, and a word that is too long loses its middle. Numbers are never
+// cut. A width of 0 is no limit.
+func (t Table) WriteWidth(w io.Writer, width int) error {
 	var b strings.Builder
 	if t.Title != "" {
-		fmt.Fprintln(&b, t.Title)
+		writeLines(&b, Wrap(line(t.Title), width))
 	}
-	rows := t.Rows
-	if len(t.Columns) > 0 && len(rows) > 0 {
-		head := make([]string, len(t.Columns))
-		for i, c := range t.Columns {
-			head[i] = strings.ToUpper(strings.TrimPrefix(c, ">"))
-		}
-		rows = append([][]string{head}, rows...)
+	rows := make([][]string, 0, len(t.Rows)+1)
+	if len(t.Columns) > 0 && len(t.Rows) > 0 {
+		rows = append(rows, t.head())
 	}
-	widths := make([]int, len(t.Columns))
+	for _, r := range t.Rows {
+		rows = append(rows, t.cells(r))
+	}
+	widths := t.widths(rows, width)
 	for _, r := range rows {
-		for i := range min(len(r), len(widths)) {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell(r[i])))
+		t.writeRow(&b, r, widths)
+	}
+	for _, n := range t.Notes {
+		writeLines(&b, Wrap(line(n), width))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (t Table) head() []string {
+	head := make([]string, len(t.Columns))
+	for i, c := range t.Columns {
+		head[i] = strings.ToUpper(strings.TrimPrefix(c, ">"))
+	}
+	return head
+}
+
+// cells are a row's cells, as many as there are columns.
+func (t Table) cells(row []string) []string {
+	out := make([]string, len(t.Columns))
+	for i := range out {
+		if i < len(row) {
+			out[i] = line(row[i])
+		}
+		if out[i] == "" {
+			out[i] = "-"
 		}
 	}
+	return out
+}
+
+// The fewest columns that a column of text keeps: while its words still fit,
+// and when they must be cut.
+const (
+	narrow    = 20
+	narrowest = 8
+)
+
+// widths are the columns' widths, together at most most where text allows it.
+// Text is broken at its blanks before a word is cut.
+func (t Table) widths(rows [][]string, most int) []int {
+	widths, words := make([]int, len(t.Columns)), make([]int, len(t.Columns))
 	for _, r := range rows {
-		var line strings.Builder
-		for i := range widths {
-			c := ""
-			if i < len(r) {
-				c = r[i]
+		for i, c := range r {
+			widths[i] = max(widths[i], columns(c))
+			for w := range strings.FieldsSeq(c) {
+				words[i] = max(words[i], columns(w))
 			}
-			c = cell(c)
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c))
+		}
+	}
+	if most <= 0 {
+		return widths
+	}
+	total := 2 * (len(widths) - 1)
+	for i, w := range widths {
+		total += w
+		words[i] = max(narrow, words[i])
+	}
+	total = t.shrink(widths, words, total, most)
+	for i := range words {
+		words[i] = max(narrowest, columns(t.Columns[i]))
+	}
+	t.shrink(widths, words, total, most)
+	return widths
+}
+
+// shrink takes from the widest columns of text, down to their least width.
+func (t Table) shrink(widths, least []int, total, most int) int {
+	for ; total > most; total-- {
+		widest := -1
+		for i, w := range widths {
+			if !strings.HasPrefix(t.Columns[i], ">") && w > least[i] && (widest < 0 || w > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			break
+		}
+		widths[widest]--
+	}
+	return total
+}
+
+func (t Table) writeRow(b *strings.Builder, row []string, widths []int) {
+	cells := make([][]string, len(row))
+	height := 1
+	for i, c := range row {
+		cells[i] = Wrap(c, widths[i])
+		height = max(height, len(cells[i]))
+	}
+	for n := range height {
+		var out strings.Builder
+		for i := range row {
+			c := ""
+			if n < len(cells[i]) {
+				c = cells[i][n]
+			}
+			pad := strings.Repeat(" ", max(0, widths[i]-columns(c)))
 			if strings.HasPrefix(t.Columns[i], ">") {
 				c = pad + c
 			} else {
 				c += pad
 			}
 			if i > 0 {
-				line.WriteString("  ")
+				out.WriteString("  ")
 			}
-			line.WriteString(c)
+			out.WriteString(c)
 		}
-		fmt.Fprintln(&b, strings.TrimRight(line.String(), " "))
+		fmt.Fprintln(b, strings.TrimRight(out.String(), " "))
 	}
-	for _, n := range t.Notes {
-		fmt.Fprintln(&b, n)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
-func cell(s string) string {
-	if s == "" {
-		return "-"
+func writeLines(b *strings.Builder, lines []string) {
+	for _, l := range lines {
+		fmt.Fprintln(b, l)
 	}
-	return s
+}
+
+// line makes one line of text that drives no terminal.
+func line(s string) string {
+	if plain(s) {
+		return s
+	}
+	return strip(s, len(s), ' ')
+}
+
+// Wrap breaks text at its blanks into lines of at most width columns. A word
+// that is longer loses its middle. A width of 0 is no limit.
+func Wrap(s string, width int) []string {
+	if width <= 0 || columns(s) <= width {
+		return []string{s}
+	}
+	indent := s[:len(s)-len(strings.TrimLeft(s, " "))]
+	var out []string
+	now := ""
+	for i, word := range strings.Fields(s) {
+		if i == 0 {
+			word = indent + word
+		}
+		word = shorten(word, width)
+		switch {
+		case i == 0:
+			now = word
+		case columns(now)+1+columns(word) <= width:
+			now += " " + word
+		default:
+			out, now = append(out, now), word
+		}
+	}
+	return append(out, now)
+}
+
+// shorten takes the middle out of a word that is wider than width: the beginning
+// and the end of a name or a path tell more.
+func shorten(word string, width int) string {
+	if columns(word) <= width || width < 3 {
+		return word
+	}
+	runes := []rune(word)
+	head, tail := 0, len(runes)
+	for left, right := (width)/2, (width-1)/2; ; {
+		n := runeColumns(runes[head])
+		m := runeColumns(runes[tail-1])
+		switch {
+		case n <= left:
+			left, head = left-n, head+1
+		case m <= right:
+			right, tail = right-m, tail-1
+		default:
+			return string(runes[:head]) + "…" + string(runes[tail:])
+		}
+	}
+}
+
+// columns is the width of text on a terminal.
+func columns(s string) int {
+	if plain(s) {
+		return len(s)
+	}
+	n := 0
+	for _, r := range s {
+		n += runeColumns(r)
+	}
+	return n
+}
+
+// runeColumns is 0 for a mark that joins the rune before it, 2 for wide letters
+// and pictures, else 1.
+func runeColumns(r rune) int {
+	switch {
+	case r < 0x300:
+		return 1
+	case unicode.In(r, unicode.Mn, unicode.Me):
+		return 0
+	case unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana), r >= 0xFF01 && r <= 0xFF60, r >= 0x1F300 && r <= 0x1FAFF:
+		return 2
+	}
+	return 1
 }
 
 // Bytes renders a size for people, in units of 1024; "" when it is absent.
