@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -105,8 +106,10 @@ func buildGates(t *testing.T, dir string) {
 // and returns what it prints.
 func shell(t testing.TB, script string, words ...string) string {
 	t.Helper()
-	cmd := exec.Command("/bin/sh", append([]string{"-euc", script, "sh"}, words...)...)
-	cmd.Dir = "../.."
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/bin/sh", append([]string{"-euc", script, "sh"}, words...)...)
+	cmd.Dir, cmd.WaitDelay = "../..", time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -329,14 +332,12 @@ func putPrograms(t *testing.T) {
 			chmod 0755 "$1"
 		`, program, standIn)
 	}
-	// The state of pve1 comes first, so that it serves the cluster and answers can
-	// be compared. The shell "wire" keeps what goes over the wire.
-	const first = `read -r host </proc/sys/kernel/hostname
-case "$host $*" in pve3*/etc/pve/.members*) sleep 0.5 ;; esac
-`
-	putFile(t, "/run/programs/shell", "#!/bin/sh\n"+first+`exec /bin/sh "$@"`+"\n")
-	putFile(t, "/run/programs/wire", "#!/bin/bash\n"+first+`/bin/sh "$@" > >(tee -a /run/wire/$UID) 2> >(tee -a /run/wire/$UID >&2)`+"\n")
-	shell(t, `chmod 0755 /run/programs/shell /run/programs/wire`)
+	// A login shell that keeps what goes over the wire.
+	putFile(t, "/run/programs/wire", "#!/bin/bash\n/bin/sh \"$@\" > >(tee -a /run/wire/$UID) 2> >(tee -a /run/wire/$UID >&2)\n")
+	// The state of pve3 comes later than that of pve1, so that pve1 serves the
+	// cluster and answers can be compared.
+	putFile(t, "/run/programs/tail", "#!/bin/bash\ncase \"$*\" in */etc/pve/.members*) sleep 0.5 ;; esac\nexec -a /usr/bin/tail /run/programs/real-tail \"$@\"\n")
+	shell(t, `cp /usr/bin/tail /run/programs/real-tail; chmod 0755 /run/programs/wire /run/programs/tail`)
 }
 
 // startNode runs an sshd as a node until the test ends. Its log goes to /run/wire.
@@ -348,7 +349,7 @@ func startNode(t *testing.T, node string, port int) {
 	args := []string{"--uts"}
 	if node != "pve1" {
 		args = append(args, "--mount", "--propagation", "private")
-		script = `mount --bind "/run/members-of-$1" /etc/pve/.members; ` + script
+		script = `mount --bind "/run/members-of-$1" /etc/pve/.members; mount --bind /run/programs/tail /usr/bin/tail; ` + script
 	}
 	cmd := exec.Command("unshare", append(args, "/bin/sh", "-euc", script, "sh", node, config)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
