@@ -1,15 +1,19 @@
 package tools
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pvelens/allowlist"
 	"pvelens/fixtures"
 	"pvelens/fixtures/scenarios"
 	"pvelens/tools/report"
+	"pvelens/transport"
 )
 
 // codes are the codes and subjects of findings, sorted as they are.
@@ -21,12 +25,36 @@ func codes(fs []report.Finding) []string {
 	return out
 }
 
+// patient makes an Env wait long for nodes that all answer, for a busy machine
+// may be slow.
+func patient(t testing.TB, env *Env) *Env {
+	t.Helper()
+	b, err := env.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := b.Host
+	b.Host = func(ctx context.Context, destination string, role allowlist.Role) (*transport.Host, error) {
+		h, err := host(ctx, destination, role)
+		if err == nil {
+			h.ConnectTimeout = time.Minute
+		}
+		return h, err
+	}
+	b.Profile.ConnectTimeout, b.Profile.Deadline = time.Minute, time.Minute
+	return env
+}
+
 // overScenarios runs one tool over scenarios and holds its reports.
 func overScenarios(t *testing.T, tool, args string, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
-			env := replay(t, scenarios.Named(name), fixtures.Options{})
+			sc := scenarios.Named(name)
+			env := replay(t, sc, fixtures.Options{})
+			if !slices.ContainsFunc(sc.Machines, func(m fixtures.Machine) bool { return m.Behaviour != fixtures.Answers }) {
+				patient(t, env)
+			}
 			r, err := call(t, env, tool, args)
 			if err != nil {
 				t.Fatal(err)

@@ -28,9 +28,9 @@ func subjects(a *report.Audit) map[string][]string {
 
 // A node that hangs costs the deadline and its own part, not the others'.
 func TestConfigAuditWithAHangingNode(t *testing.T) {
-	env := replay(t, scenarios.Named("trouble"), fixtures.Options{Faults: map[string]fixtures.Fault{"w2": {Kind: fixtures.Hang, Form: "disks"}}})
+	env := patient(t, replay(t, scenarios.Named("trouble"), fixtures.Options{Faults: map[string]fixtures.Fault{"w2": {Kind: fixtures.Hang, Form: "disks"}}}))
 	_, p := behind(t, env)
-	p.Deadline = 1500 * time.Millisecond
+	p.Deadline = 3 * time.Second
 	a := answer[*report.Audit](t, env, "config_audit", `{}`)
 	if a.Complete {
 		t.Error("complete, although w2's disks were not told")
@@ -51,7 +51,7 @@ func TestConfigAuditWithAHangingNode(t *testing.T) {
 func TestConfigAuditOfTwoClusters(t *testing.T) {
 	both := scenarios.Named("trouble")
 	both.Machines = append(both.Machines, scenarios.Named("pve74-single").Machines...)
-	env := replay(t, both, fixtures.Options{})
+	env := patient(t, replay(t, both, fixtures.Options{}))
 	a := answer[*report.Audit](t, env, "config_audit", `{"limit":500}`)
 	for subject := range subjects(a) {
 		if !strings.HasPrefix(subject, "werk/") && !strings.HasPrefix(subject, "pve7/") {
@@ -70,7 +70,7 @@ func TestConfigAuditOfTwoClusters(t *testing.T) {
 
 // Without root what only root could tell is unknown, never well.
 func TestConfigAuditWithoutRoot(t *testing.T) {
-	env := replay(t, scenarios.Named("trouble"), fixtures.Options{Logins: map[string]fixtures.Login{"": {Rights: allowlist.WWWData}}})
+	env := patient(t, replay(t, scenarios.Named("trouble"), fixtures.Options{Logins: map[string]fixtures.Login{"": {Rights: allowlist.WWWData}}}))
 	a := answer[*report.Audit](t, env, "config_audit", `{"limit":500}`)
 	if a.Complete || len(a.Problems) == 0 {
 		t.Errorf("complete %v with %d problems", a.Complete, len(a.Problems))
@@ -88,7 +88,7 @@ func TestConfigAuditWithoutRoot(t *testing.T) {
 }
 
 func TestConfigAuditFilters(t *testing.T) {
-	env := replay(t, scenarios.Named("trouble"), fixtures.Options{})
+	env := patient(t, replay(t, scenarios.Named("trouble"), fixtures.Options{}))
 	a := answer[*report.Audit](t, env, "config_audit", `{"min_severity":"critical"}`)
 	if a.Summary.Warning != 0 || a.Summary.Info != 0 || a.Summary.Critical == 0 {
 		t.Errorf("got %+v, want only critical findings", a.Summary)

@@ -17,7 +17,7 @@ var clusterTools = []string{"cluster_health", "storage_health", "recent_tasks", 
 
 // A big cluster is answered within the deadline, small, and without keeping much.
 func TestScale(t *testing.T) {
-	env := replay(t, fixtures.Generate(fixtures.Size{Nodes: 12, Guests: 900}), fixtures.Options{})
+	env := patient(t, replay(t, fixtures.Generate(fixtures.Size{Nodes: 12, Guests: 900}), fixtures.Options{}))
 	for _, name := range clusterTools {
 		t.Run(name, func(t *testing.T) {
 			r, err := call(t, env, name, `{}`)
@@ -44,7 +44,7 @@ func TestScale(t *testing.T) {
 // and nodes double from size to size.
 func BenchmarkClusterTools(b *testing.B) {
 	for _, size := range []fixtures.Size{{Nodes: 16, Guests: 1250}, {Nodes: 32, Guests: 2500}, {Nodes: 64, Guests: 5000}} {
-		env := replay(b, fixtures.Generate(size), fixtures.Options{})
+		env := patient(b, replay(b, fixtures.Generate(size), fixtures.Options{}))
 		for _, name := range clusterTools {
 			var tool Tool
 			for _, x := range All() {

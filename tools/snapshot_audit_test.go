@@ -12,7 +12,7 @@ func TestSnapshotAuditGolden(t *testing.T) {
 }
 
 func TestSnapshotAuditStartsNoPerl(t *testing.T) {
-	env := replay(t, scenarios.Named("trouble"), fixtures.Options{})
+	env := patient(t, replay(t, scenarios.Named("trouble"), fixtures.Options{}))
 	if _, err := call(t, env, "snapshot_audit", `{}`); err != nil {
 		t.Fatal(err)
 	}
