@@ -1,6 +1,8 @@
 package tools
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -27,8 +29,10 @@ type addressBook struct {
 	blocking []string
 	open     []string
 	owners   map[string]string // by MAC
-	dynamic  []dynamicNIC      // of running guests whose addresses are not in the configuration
-	closed   []dynamicNIC      // of stopped guests, with addresses that may be set inside
+	wirings  []report.Wiring
+	probed   int          // addresses asked for in this call
+	dynamic  []dynamicNIC // of running guests whose addresses are not in the configuration
+	closed   []dynamicNIC // of stopped guests, with addresses that may be set inside
 
 	mu sync.Mutex
 }
@@ -36,7 +40,7 @@ type addressBook struct {
 // nodeNet is one node's view of the network.
 type nodeNet struct {
 	at     site
-	links  []parse.Link
+	wiring report.Wiring
 	routes []parse.Route
 }
 
@@ -88,8 +92,16 @@ func (s *Session) addressBook() (*addressBook, error) {
 			sites = append(sites, site{c, n})
 		}
 	}
+	for _, e := range inv.unplaced {
+		b.block("%s does not answer, and what guests it has is not known", e.dest)
+	}
 	parallel(sites, func(_ int, at site) { b.node(at) })
-	slices.SortFunc(b.nodes, func(x, y nodeNet) int { return strings.Compare(x.at.node, y.at.node) })
+	slices.SortFunc(b.nodes, func(x, y nodeNet) int {
+		return cmp.Or(strings.Compare(x.at.node, y.at.node), strings.Compare(x.at.cluster.Name, y.at.cluster.Name))
+	})
+	for _, n := range b.nodes {
+		b.wirings = append(b.wirings, n.wiring)
+	}
 	slices.Sort(b.blocking)
 	slices.Sort(b.open)
 	b.countShared()
@@ -157,13 +169,21 @@ func (b *addressBook) settings(p place, g parse.GuestSettings, aside string) {
 		if n.MAC != "" && aside == "" {
 			b.owners[strings.ToLower(n.MAC)] = guestText(p.Guest)
 		}
-		b.static(p, n, segmentOf(n), n.MAC, "config", aside)
+		if !strings.HasPrefix(n.Key, "lxc.net.") {
+			seg := segmentOf(n)
+			b.static(p, n, &seg, n.MAC, "config", aside)
+		}
+	}
+	for _, r := range g.Raw.NICs {
+		for _, prefix := range r.Addresses {
+			b.hold(p, fmt.Sprintf("lxc.net.%d", r.Index), prefix, nil, r.MAC, "config", aside)
+		}
 	}
 	for _, n := range cfg.CloudInit {
 		if seg, ok := segments[strings.TrimPrefix(n.Key, "ipconfig")]; ok {
-			b.static(p, n, seg, "", "cloudinit", aside)
+			b.static(p, n, &seg, "", "cloudinit", aside)
 		} else {
-			b.static(p, n, report.Segment{}, "", "cloudinit", aside)
+			b.static(p, n, nil, "", "cloudinit", aside)
 		}
 	}
 }
@@ -180,24 +200,29 @@ func guestText(g report.Guest) string {
 	return strings.TrimSpace(fmt.Sprintf("guest %d %s", g.VMID, g.Name))
 }
 
-func (b *addressBook) static(p place, n report.NIC, seg report.Segment, mac, source, aside string) {
+func (b *addressBook) static(p place, n report.NIC, seg *report.Segment, mac, source, aside string) {
 	for _, prefix := range n.Prefixes() {
-		h := report.Holder{
-			Subject: fmt.Sprintf("guest/%d", p.VMID), Detail: fmt.Sprintf("%s on %s, %s", guestText(p.Guest), p.Node, n.Key), Source: source,
-			Address: prefix.Addr(), Prefix: prefix, MAC: mac, Segment: &seg, Running: p.Status == report.Running, Aside: aside,
-		}
-		if seg.Bridge == "" && source == "cloudinit" {
-			h.Segment = nil
-		}
-		b.holders = append(b.holders, h)
-		if aside == "" {
-			b.networks = append(b.networks, prefix)
-		}
+		b.hold(p, n.Key, prefix, seg, mac, source, aside)
 	}
 	for _, g := range []string{n.IPv4Gateway, n.IPv6Gateway} {
 		if a, err := netip.ParseAddr(g); err == nil && aside == "" {
 			b.gateways = append(b.gateways, a)
 		}
+	}
+}
+
+// hold notes that a guest has an address by configuration; seg is nil where it is
+// not known on which network.
+func (b *addressBook) hold(p place, key string, prefix netip.Prefix, seg *report.Segment, mac, source, aside string) {
+	if seg != nil && seg.Bridge == "" && source == "cloudinit" {
+		seg = nil
+	}
+	b.holders = append(b.holders, report.Holder{
+		Subject: fmt.Sprintf("guest/%d", p.VMID), Detail: fmt.Sprintf("%s on %s, %s", guestText(p.Guest), p.Node, key), Source: source, Cluster: p.cluster.Name,
+		Address: prefix.Addr().Unmap(), Prefix: prefix, MAC: mac, Segment: seg, Running: p.Status == report.Running, State: p.Status, Aside: aside,
+	})
+	if aside == "" {
+		b.networks = append(b.networks, prefix)
 	}
 }
 
@@ -288,7 +313,7 @@ func (b *addressBook) node(at site) {
 		}
 		return
 	}
-	n := nodeNet{at: at}
+	n := nodeNet{at: at, wiring: report.Wiring{Node: at.node}}
 	var table []parse.Neighbour
 	parallel([]string{"addresses", "routes", "neighbours"}, func(_ int, form string) {
 		out, err := b.s.ask(b.s.ctx, e, form)
@@ -296,7 +321,7 @@ func (b *addressBook) node(at site) {
 		if err == nil {
 			switch form {
 			case "addresses":
-				n.links, notes, err = parse.Links(out)
+				n.wiring.Links, notes, err = parse.Links(out)
 			case "routes":
 				n.routes, notes, err = parse.Routes(out)
 			default:
@@ -309,13 +334,16 @@ func (b *addressBook) node(at site) {
 		if err != nil {
 			b.s.miss(at.node, err)
 			b.block("%s of node %s could not be read", form, at.node)
+		} else if len(notes) > 0 {
+			b.block("a part of the %s of node %s could not be read", form, at.node)
 		}
 		b.s.notes(at.node, form, notes)
 	})
+	b.vlans(e, &n)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.nodes = append(b.nodes, n)
-	for _, l := range n.links {
+	for _, l := range n.wiring.Links {
 		if l.MAC != "" {
 			b.owners[strings.ToLower(l.MAC)] = "node " + at.node
 		}
@@ -324,12 +352,30 @@ func (b *addressBook) node(at site) {
 		}
 	}
 	for _, r := range n.routes {
-		if r.Dst.Bits() == 0 {
-			b.gateways = append(b.gateways, r.Gateways...)
-		}
+		b.gateways = append(b.gateways, r.Gateways...)
 	}
 	for _, t := range table {
 		b.seen = append(b.seen, report.NeighbourSeen{Node: at.node, Neighbour: t})
+	}
+}
+
+// vlans reads in which VLAN a VLAN-aware bridge puts the node itself, where it has
+// an address there.
+func (b *addressBook) vlans(e *entry, n *nodeNet) {
+	if !slices.ContainsFunc(n.wiring.Links, func(l parse.Link) bool { return n.wiring.Aware(l.Name) && len(l.Addresses) > 0 }) {
+		return
+	}
+	out, err := b.s.ask(b.s.ctx, e, "bridge-vlans")
+	var notes []parse.Note
+	if err == nil {
+		if n.wiring.Ports, notes, err = parse.BridgeVLANs(out); err != nil {
+			err = unread("bridge-vlans", err)
+		}
+	}
+	if err != nil || len(notes) > 0 {
+		b.s.miss(n.at.node, err)
+		b.s.notes(n.at.node, "bridge-vlans", notes)
+		b.block("the VLANs of the bridges of node %s could not be read", n.at.node)
 	}
 }
 
@@ -354,40 +400,46 @@ func (b *addressBook) countShared() {
 	}
 }
 
-// uplinks are the nodes that can ask for an address on layer 2.
+// uplinks are the nodes that are on-link for an address, with each interface that
+// has its network.
 func (b *addressBook) uplinks(a netip.Addr) []report.Uplink {
 	var out []report.Uplink
 	for _, n := range b.nodes {
-		dev, ok := parse.OnLink(n.routes, a)
-		if !ok {
-			continue
-		}
-		u := report.Uplink{Node: n.at.node, Dev: dev, Segment: n.segment(dev)}
-		for _, r := range n.routes {
-			if slices.Contains(r.Devs, dev) && len(r.Gateways) == 0 && r.Dst.Contains(a) && r.Type == "unicast" && r.Dst.Bits() > u.Prefix.Bits() {
-				u.Prefix = r.Dst
+		for i, dev := range parse.OnLinks(n.routes, a) {
+			u := report.Uplink{Node: n.at.node, Cluster: n.at.cluster.Name, Dev: dev, Segment: n.wiring.Segment(dev), Local: n.wiring.Local(dev), Second: i > 0}
+			for _, r := range n.routes {
+				if slices.Contains(r.Devs, dev) && len(r.Gateways) == 0 && r.Dst.Contains(a) && r.Type == "unicast" && r.Dst.Bits() > u.Prefix.Bits() {
+					u.Prefix = r.Dst
+				}
 			}
+			out = append(out, u)
 		}
-		out = append(out, u)
 	}
 	return out
 }
 
-// segment is the layer-2 network of an interface: a bridge itself, or a VLAN on
-// one.
-func (n nodeNet) segment(dev string) report.Segment {
-	for _, l := range n.links {
-		if l.Name == dev && l.Kind == "vlan" && l.VLAN != nil {
-			return report.Segment{Bridge: l.Parent, VLAN: int64(*l.VLAN)}
+// locate tells of a holder on which of the address's networks it is, or that this
+// cannot be told.
+func (b *addressBook) locate(h report.Holder, uplinks []report.Uplink) report.Holder {
+	if h.Segment == nil || h.Aside != "" {
+		return h
+	}
+	for _, u := range uplinks {
+		switch report.Relate(*h.Segment, u, b.wirings) {
+		case report.Same:
+			h.Segment, h.Maybe = &u.Segment, ""
+			return h
+		case report.Unsure:
+			h.Maybe = fmt.Sprintf("whether %s is the network of %s on %s cannot be told", h.Segment, u.Dev, u.Node)
 		}
 	}
-	return report.Segment{Bridge: dev}
+	return h
 }
 
 // view is what the book knows of one address.
 func (b *addressBook) view(a netip.Addr) report.AddressView {
 	v := report.AddressView{Address: a, At: b.s.now.Unix(), Uplinks: b.uplinks(a), Gateways: b.gateways, Ranges: b.ranges, Owners: b.owners, Blocking: slices.Clone(b.blocking), Open: slices.Clone(b.open)}
-	v.Open = append(v.Open, stoppedText(onSegment(v, b.closed))...)
+	v.Open = append(v.Open, stoppedText(b.onSegment(v, b.closed))...)
 	for _, p := range b.networks {
 		if p.Contains(a) && !slices.Contains(v.Networks, p.Masked()) {
 			v.Networks = append(v.Networks, p.Masked())
@@ -395,7 +447,7 @@ func (b *addressBook) view(a netip.Addr) report.AddressView {
 	}
 	for _, h := range b.holders {
 		if h.Address == a {
-			v.Holders = append(v.Holders, h)
+			v.Holders = append(v.Holders, b.locate(h, v.Uplinks))
 		}
 	}
 	for _, n := range b.seen {
@@ -424,10 +476,10 @@ func (b *addressBook) answersForMany(u report.Uplink) (mac string, shared int) {
 
 // onSegment are those of nics that are on the network of an address; without an
 // uplink it is every one.
-func onSegment(v report.AddressView, nics []dynamicNIC) []dynamicNIC {
+func (b *addressBook) onSegment(v report.AddressView, nics []dynamicNIC) []dynamicNIC {
 	var out []dynamicNIC
 	for _, d := range nics {
-		if len(v.Uplinks) == 0 || slices.ContainsFunc(v.Uplinks, func(u report.Uplink) bool { return u.Segment.Same(d.segment) }) || len(d.nic.Trunks) > 0 {
+		if len(v.Uplinks) == 0 || slices.ContainsFunc(v.Uplinks, func(u report.Uplink) bool { return report.Relate(d.segment, u, b.wirings) != report.Other }) || len(d.nic.Trunks) > 0 {
 			out = append(out, d)
 		}
 	}
@@ -467,23 +519,37 @@ func (b *addressBook) observe(nics []dynamicNIC) {
 		found, err := b.s.observed(&d.place)
 		if err != nil {
 			b.leaveOpen("addresses of %s (%s): %s", guestText(d.place.Guest), modeText(d.nic), AsError(err).Message)
-			return
 		}
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		for _, i := range found {
-			if i.Kind == parse.InterfaceLoopback || i.Kind == parse.InterfaceContainer || i.Kind == parse.InterfaceOverlay {
+			seg := b.segmentOfMAC(d.place, i.MAC)
+			if seg == nil && i.Kind != parse.InterfacePlain || i.Kind == parse.InterfaceLoopback {
 				continue
+			}
+			if seg != nil && seg.VLAN == 0 && manyWith(found, i.MAC) {
+				seg = nil // a VLAN of the guest's own may be on that device
 			}
 			for _, a := range i.Addresses {
 				source := "lxc"
 				if d.place.Type == "qemu" {
 					source = "agent"
 				}
-				b.holders = append(b.holders, report.Holder{Subject: fmt.Sprintf("guest/%d", d.place.VMID), Detail: fmt.Sprintf("%s on %s, %s", guestText(d.place.Guest), d.place.Node, report.Clean(i.Name)), Source: source, Address: a.Addr(), Prefix: a, MAC: i.MAC, Running: true, Segment: b.segmentOfMAC(d.place, i.MAC)})
+				b.holders = append(b.holders, report.Holder{Subject: fmt.Sprintf("guest/%d", d.place.VMID), Detail: fmt.Sprintf("%s on %s, %s", guestText(d.place.Guest), d.place.Node, report.Clean(i.Name)), Source: source, Address: a.Addr(), Prefix: a, MAC: i.MAC, Running: true, State: report.Running, Segment: seg, Cluster: d.place.cluster.Name})
 			}
 		}
 	})
+}
+
+// manyWith reports whether several interfaces of a guest have one MAC.
+func manyWith(found []parse.GuestInterface, mac string) bool {
+	n := 0
+	for _, i := range found {
+		if i.MAC == mac {
+			n++
+		}
+	}
+	return n > 1
 }
 
 // segmentOfMAC is the network of the guest's device with that MAC; nil where it
@@ -562,7 +628,12 @@ func (b *addressBook) containers() {
 		case report.PlaceNoDocker, report.PlaceDaemonStopped, report.PlaceGuestStopped:
 			continue
 		default:
-			b.leaveOpen("containers of %s: %s", whereText(r.Place.Where), r.Place.Reason)
+			text := fmt.Sprintf("containers of %s: %s", whereText(r.Place.Where), r.Place.Reason)
+			if r.Place.Type == "qemu" {
+				b.leaveOpen("%s", text) // its agent is asked, which need not be there
+			} else {
+				b.block("%s", text)
+			}
 		}
 		for _, d := range r.Details {
 			for _, n := range d.Networks {
@@ -611,56 +682,80 @@ func (p *probeBudget) take(now time.Time) bool {
 	return true
 }
 
-// probe asks for an address from the first node that is on-link for it: a ping
+// toAsk are the uplinks to ask on: one for each network that the address may be
+// on.
+func (b *addressBook) toAsk(uplinks []report.Uplink) []report.Uplink {
+	var out []report.Uplink
+	for _, second := range []bool{false, true} {
+		for _, u := range uplinks {
+			if u.Second == second && !slices.ContainsFunc(out, func(o report.Uplink) bool { return u.SameNetwork(o, b.wirings) }) {
+				out = append(out, u)
+			}
+		}
+	}
+	return out
+}
+
+// probe asks for an address on each network that a node is on-link with: a ping
 // makes the kernel ask on layer 2, and the neighbour table then tells, even where
 // the ping is dropped.
 func (b *addressBook) probe(v *report.AddressView) {
 	if len(v.Uplinks) == 0 {
 		v.Unprobed = "no node that can be asked is on-link for it"
-		return
 	}
-	u := v.Uplinks[0]
-	if u.Prefix.Addr().Is4() && u.Prefix.Bits() < 16 || u.Prefix.Addr().Is6() && u.Prefix.Bits() < 64 {
-		v.Unprobed = fmt.Sprintf("the network %s is too large", u.Prefix)
-		return
+	for _, u := range b.toAsk(v.Uplinks) {
+		p, why := b.probeOn(u, v.Address)
+		if p == nil {
+			v.Unprobed = cmp.Or(v.Unprobed, why)
+			continue
+		}
+		v.Probes = append(v.Probes, p)
+		v.At = b.s.Now().Unix()
+		v.Seen = slices.DeleteFunc(v.Seen, func(n report.NeighbourSeen) bool { return n.Node == u.Node && n.Dev == u.Dev })
 	}
-	var e *entry
-	for _, n := range b.nodes {
-		if n.at.node == u.Node {
-			e, _ = n.at.cluster.at(u.Node)
+}
+
+// probeOn asks on one uplink; why says why there is no answer to that.
+func (b *addressBook) probeOn(u report.Uplink, a netip.Addr) (_ *report.AddressProbe, why string) {
+	i := slices.IndexFunc(b.nodes, func(n nodeNet) bool { return n.at.node == u.Node && n.at.cluster.Name == u.Cluster })
+	e, err := b.nodes[i].at.cluster.at(u.Node)
+	switch {
+	case u.Second:
+		return nil, fmt.Sprintf("it may be on %s of %s too, and that node asks on another interface", u.Dev, u.Node)
+	case u.Prefix.Addr().Is4() && u.Prefix.Bits() < 16, u.Prefix.Addr().Is6() && u.Prefix.Bits() < 64:
+		return nil, fmt.Sprintf("the network %s is too large", u.Prefix)
+	case err != nil:
+		return nil, "node " + u.Node + " cannot be asked"
+	case b.probed >= maxProbes:
+		return nil, fmt.Sprintf("a call sends at most %d probes", maxProbes)
+	case !probes.take(time.Now()):
+		return nil, fmt.Sprintf("this process has sent %d probes in the last minute", probesPerMinute)
+	}
+	b.probed++
+	out, err := b.s.exec(b.s.ctx, e, "ping", a.String())
+	if err == nil {
+		if bad := failure(out); bad != nil {
+			err = bad
 		}
 	}
-	if e == nil {
-		v.Unprobed = "node " + u.Node + " cannot be asked"
-		return
-	}
-	if !probes.take(time.Now()) {
-		v.Unprobed = fmt.Sprintf("this process has sent %d probes in the last minute", probesPerMinute)
-		return
-	}
-	out, err := b.s.exec(b.s.ctx, e, "ping", v.Address.String())
-	if err == nil && failure(out) != nil {
-		err = failure(out)
+	if err == nil && out.Exit != 0 && bytes.Contains(out.Stderr, []byte("ping: ")) { // a firewall of the node's own: nothing was asked
+		err = errorf(report.Internal, "ping: %s", firstLine(out.Stderr))
 	}
 	if err != nil {
 		b.s.miss(u.Node, err)
-		v.Unprobed = "the probe failed: " + AsError(err).Message
-		return
+		return nil, "the probe failed: " + AsError(err).Message
 	}
 	p := &report.AddressProbe{Node: u.Node, Dev: u.Dev, Answered: out.Exit == 0}
 	for try := range 2 {
-		if p.After, err = b.after(e, u, v.Address); err != nil {
+		if p.After, err = b.after(e, u, a); err != nil {
 			b.s.miss(u.Node, err)
-			v.Unprobed = "the neighbour table could not be read after the probe: " + AsError(err).Message
-			return
+			return nil, "the neighbour table could not be read after the probe: " + AsError(err).Message
 		}
 		if try > 0 || !incomplete(p.After) || sleep(b.s.ctx, time.Second) != nil {
 			break
 		}
 	}
-	v.Probe = p
-	v.At = b.s.Now().Unix()
-	v.Seen = slices.DeleteFunc(v.Seen, func(n report.NeighbourSeen) bool { return n.Node == u.Node && n.Dev == u.Dev })
+	return p, ""
 }
 
 func incomplete(ns []report.NeighbourSeen) bool {
@@ -673,7 +768,10 @@ func (b *addressBook) after(e *entry, u report.Uplink, a netip.Addr) ([]report.N
 	if err != nil {
 		return nil, err
 	}
-	table, _, err := parse.Neighbours(out)
+	table, notes, err := parse.Neighbours(out)
+	if err == nil && len(notes) > 0 {
+		err = fmt.Errorf("%s", notes[0])
+	}
 	if err != nil {
 		return nil, unread("neighbours", err)
 	}

@@ -49,7 +49,7 @@ func (b *addressBook) check(a netip.Addr) report.AddressCheck {
 		return c
 	}
 	b.s.progress(1, 3, "asking guests for their addresses")
-	b.observe(onSegment(v, b.dynamic))
+	b.observe(b.onSegment(v, b.dynamic))
 	b.containers()
 	v = b.view(a)
 	if c = report.JudgeAddress(v); c.Verdict == report.InUse && settled(c) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"pvelens/tools/report"
 )
@@ -48,7 +49,7 @@ const maxSteps = 70000
 // search walks through a network. What is known to be taken costs nothing;
 // guests are asked once, then the network for each candidate.
 func (b *addressBook) search(out *report.FreeList, network netip.Prefix, first netip.Addr, count int) {
-	asked := false
+	asked := map[string]bool{} // by network
 	for a, step := first, 0; network.Contains(a) && step < maxSteps; a, step = a.Next(), step+1 {
 		v := b.view(a)
 		c := report.JudgeAddress(v)
@@ -56,13 +57,15 @@ func (b *addressBook) search(out *report.FreeList, network netip.Prefix, first n
 			out.Skipped++
 			continue
 		}
-		if !asked {
-			asked = true
+		if at := networkOf(v); !asked[at] {
 			b.s.progress(1, 2, "asking guests for their addresses")
-			b.observe(onSegment(v, b.dynamic))
-			b.containers()
+			b.observe(b.onSegment(v, b.dynamic))
+			if len(asked) == 0 {
+				b.containers()
+			}
+			asked[at] = true
 			v = b.view(a)
-			if c = report.JudgeAddress(v); c.Verdict == report.InUse {
+			if c = report.JudgeAddress(v); c.Verdict == report.Reserved || c.Verdict == report.InUse {
 				out.Skipped++
 				continue
 			}
@@ -84,8 +87,8 @@ func (b *addressBook) search(out *report.FreeList, network netip.Prefix, first n
 			if len(out.Items) >= count {
 				return
 			}
-		case len(out.Items) >= maxProbes:
-			out.Reason = fmt.Sprintf("%d addresses were asked for, as many as one call may; go on with after=%s", maxProbes, a)
+		case len(out.Items) >= maxProbes || b.probed >= maxProbes:
+			out.Reason = fmt.Sprintf("%d addresses were asked for, as many as one call may; go on with after=%s", len(out.Items), a)
 			return
 		case b.s.ctx.Err() != nil:
 			out.Reason = "the deadline passed; go on with after=" + a.String()
@@ -95,4 +98,13 @@ func (b *addressBook) search(out *report.FreeList, network netip.Prefix, first n
 	if len(out.Free) < count && out.Reason == "" {
 		out.Reason = "the network has no further candidates"
 	}
+}
+
+// networkOf names the networks that an address may be on.
+func networkOf(v report.AddressView) string {
+	var on []string
+	for _, u := range v.Uplinks {
+		on = append(on, u.Cluster+" "+u.Node+" "+u.Dev)
+	}
+	return strings.Join(on, ", ")
 }

@@ -52,7 +52,10 @@ type cluster struct {
 }
 
 // An inventory is every cluster of a profile, in the order of their names.
-type inventory struct{ clusters []*cluster }
+type inventory struct {
+	clusters []*cluster
+	unplaced []*entry // that did not answer, and of which nobody knows what they are a part of
+}
 
 // arrival is one entry's answer.
 type arrival struct {
@@ -405,8 +408,11 @@ func (s *Session) others(inv *inventory, got []arrival) {
 			}
 			continue
 		}
-		if here && len(inv.clusters) > 0 {
-			s.miss(e.dest, err)
+		if len(inv.clusters) > 0 {
+			inv.unplaced = append(inv.unplaced, e)
+			if here {
+				s.miss(e.dest, err)
+			}
 		}
 	}
 }

@@ -136,6 +136,31 @@ func OnLink(routes []Route, addr netip.Addr) (dev string, ok bool) {
 	return r.Devs[0], true
 }
 
+// OnLinks are the interfaces that have the network of an address: the one that the
+// node sends through (see [OnLink]) first, then others with the same prefix.
+func OnLinks(routes []Route, addr netip.Addr) []string {
+	first, ok := OnLink(routes, addr)
+	if !ok {
+		return nil
+	}
+	on := func(r Route) bool {
+		return r.Table == "main" && r.Type == "unicast" && !r.Down && len(r.Gateways) == 0 && len(r.Devs) == 1 && r.Dst.Contains(addr) && r.Dst.Bits() > 0
+	}
+	longest := 0
+	for _, r := range routes {
+		if on(r) && r.Devs[0] == first {
+			longest = max(longest, r.Dst.Bits())
+		}
+	}
+	out := []string{first}
+	for _, r := range routes {
+		if on(r) && r.Dst.Bits() == longest && !slices.Contains(out, r.Devs[0]) {
+			out = append(out, r.Devs[0])
+		}
+	}
+	return out
+}
+
 // better: the longer prefix, then the smaller metric; absent is the best metric.
 func better(a, b Route) bool {
 	if a.Dst.Bits() != b.Dst.Bits() {

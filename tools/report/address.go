@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -84,7 +85,10 @@ type Holder struct {
 	MAC     string
 	Segment *Segment // nil: not known
 	Running bool
+	State   string // of the guest: running, stopped, unknown, …
 	Aside   string // "snapshot x" or "template": it does not hold the address now
+	Maybe   string // why it cannot be told whether it is on the network of the address
+	Cluster string // whose guest it is
 }
 
 // A Uplink is a node that is on-link for an address: it can ask for it on layer
@@ -93,6 +97,15 @@ type Uplink struct {
 	Node, Dev string
 	Prefix    netip.Prefix
 	Segment   Segment
+	Cluster   string
+	Local     bool // a bridge that ends inside the node
+	Second    bool // the node sends through another interface
+}
+
+// SameNetwork reports whether asking on one uplink answers for the other: within
+// a cluster a network has one name; what ends inside a node is that node's.
+func (u Uplink) SameNetwork(o Uplink, nodes []Wiring) bool {
+	return u.Cluster == o.Cluster && (u.Node == o.Node || !u.Local && !o.Local) && Relate(u.Segment, o, nodes) == Same
 }
 
 // A NeighbourSeen is one node's neighbour entry.
@@ -117,13 +130,13 @@ type AddressView struct {
 	Uplinks  []Uplink
 	Holders  []Holder // of this address
 	Seen     []NeighbourSeen
-	Probe    *AddressProbe
+	Probes   []*AddressProbe // one for each network that it may be on
 	Gateways []netip.Addr
 	Ranges   []parse.AddressRange // that SDN hands out by DHCP
 	Networks []netip.Prefix       // of guests' and SDN's configuration, beside the uplinks'
 	Blocking []string             // what could not be read, so that free is not proven
 	Open     []string             // what may hold further addresses
-	Unprobed string               // why the address was not asked for; "" when it was
+	Unprobed string               // why the address was not asked for everywhere; "" when it was
 	Owners   map[string]string    // who has a MAC, in words
 }
 
@@ -141,7 +154,7 @@ func JudgeAddress(v AddressView) AddressCheck {
 	w.network()
 	w.holders()
 	w.neighbours()
-	w.probe()
+	w.probes()
 	w.decide()
 	for _, m := range append(slices.Clone(v.Blocking), v.Open...) {
 		c.Missing = append(c.Missing, Clean(m))
@@ -157,6 +170,7 @@ type weighing struct {
 	seen     string // somebody answered before
 	reserved string
 	shared   string // why layer-2 answers prove nothing
+	unsure   string // somebody may have it
 	silent   bool   // asked, and nobody answered
 	pending  bool   // asked, and no end of it yet
 }
@@ -228,6 +242,8 @@ func (w *weighing) holders() {
 			w.add(h.Source, true, Weak, "%s: only in its %s", h.Detail, h.Aside)
 		case other != "":
 			w.add(h.Source, true, Weak, "%s, but on %s: another network", h.Detail, other)
+		case h.Maybe != "":
+			w.unsure = w.add(h.Source, true, Weak, "%s; %s", h.Detail, h.Maybe)
 		case h.Source == "sdn":
 			w.reserved = w.add("sdn", true, Configured, "%s", h.Detail)
 		case h.Source == "agent" || h.Source == "lxc" || h.Source == "node":
@@ -235,9 +251,9 @@ func (w *weighing) holders() {
 		case h.Source == "container":
 			w.used = w.add("container", true, Strong, "%s", h.Detail)
 		default:
-			state := "stopped"
+			state := cmp.Or(h.State, Stopped)
 			if h.Running {
-				state = "running"
+				state = Running
 			}
 			w.used = w.add(h.Source, true, Configured, "%s (%s)", h.Detail, state)
 		}
@@ -247,7 +263,7 @@ func (w *weighing) holders() {
 // elsewhere names the holder's network where it is known to be another one than
 // the one that would be asked.
 func (w *weighing) elsewhere(h Holder) string {
-	if h.Segment == nil || len(w.v.Uplinks) == 0 {
+	if h.Segment == nil || h.Maybe != "" || len(w.v.Uplinks) == 0 {
 		return ""
 	}
 	for _, u := range w.v.Uplinks {
@@ -310,12 +326,19 @@ func VirtualRouter(mac string) bool {
 	return strings.HasPrefix(mac, "00:00:5e:00:01:") || strings.HasPrefix(mac, "00:00:5e:00:02:")
 }
 
-// probe weighs what asking for the address brought.
-func (w *weighing) probe() {
-	p := w.v.Probe
-	if p == nil {
-		return
+// probes weighs what asking for the address brought. Every network that was
+// asked must be silent.
+func (w *weighing) probes() {
+	all := len(w.v.Probes) > 0
+	for _, p := range w.v.Probes {
+		w.silent = false
+		w.probe(p)
+		all = all && w.silent
 	}
+	w.silent = all
+}
+
+func (w *weighing) probe(p *AddressProbe) {
 	if p.Answered {
 		w.used = w.add("probe", true, Proof, "answered a ping from %s", p.Node)
 	} else {
@@ -334,7 +357,7 @@ func (w *weighing) decide() {
 		c.Verdict, c.Reason = InUse, w.used
 	case w.reserved != "":
 		c.Verdict, c.Reason = Reserved, w.reserved
-	case w.seen != "" && w.v.Probe == nil:
+	case w.seen != "" && len(w.v.Probes) == 0:
 		c.Verdict, c.Reason = InUse, w.seen
 	default:
 		c.Verdict, c.Reason = Unknown, w.unproven()
@@ -351,11 +374,13 @@ func (w *weighing) unproven() string {
 		return w.shared
 	case w.seen != "":
 		return w.seen + ", and does not answer now"
+	case w.unsure != "":
+		return w.unsure
 	case len(w.v.Blocking) > 0:
 		return Clean(w.v.Blocking[0])
 	case len(w.v.Uplinks) == 0:
 		return "no node that can be asked is on-link for this address, so nothing on layer 2 is known"
-	case w.v.Probe == nil:
+	case len(w.v.Probes) == 0 || w.v.Unprobed != "":
 		return "it was not asked for: " + w.v.Unprobed
 	case w.pending || !w.silent:
 		return "the question on layer 2 has no end yet; ask again"

@@ -27,22 +27,24 @@ func TestJudgeAddress(t *testing.T) {
 		verdict string
 		reason  string
 	}{
-		{"asked, silent, nobody has it", func(v *AddressView) { v.Probe = silent }, Free, "nobody answered"},
+		{"asked, silent, nobody has it", func(v *AddressView) { v.Probes = []*AddressProbe{silent} }, Free, "nobody answered"},
 		{"not asked", func(v *AddressView) { v.Unprobed = "x" }, Unknown, "it was not asked for: x"},
-		{"a source is missing", func(v *AddressView) { v.Probe = silent; v.Blocking = []string{"node pve2 is off"} }, Unknown, "pve2"},
-		{"an open question does not block", func(v *AddressView) { v.Probe = silent; v.Open = []string{"guest 5 dhcp"} }, Free, ""},
+		{"a source is missing", func(v *AddressView) { v.Probes = []*AddressProbe{silent}; v.Blocking = []string{"node pve2 is off"} }, Unknown, "pve2"},
+		{"an open question does not block", func(v *AddressView) { v.Probes = []*AddressProbe{silent}; v.Open = []string{"guest 5 dhcp"} }, Free, ""},
 		{"nobody is on-link", func(v *AddressView) { v.Uplinks = nil }, Unknown, "on-link"},
 		{"INCOMPLETE after the probe", func(v *AddressView) {
-			v.Probe = &AddressProbe{Node: "pve1", Dev: "vmbr0", After: []NeighbourSeen{neighbour("10.20.0.9", "", parse.NeighbourIncomplete)}}
+			v.Probes = []*AddressProbe{&AddressProbe{Node: "pve1", Dev: "vmbr0", After: []NeighbourSeen{neighbour("10.20.0.9", "", parse.NeighbourIncomplete)}}}
 		}, Unknown, "no end yet"},
-		{"no entry after the probe", func(v *AddressView) { v.Probe = &AddressProbe{Node: "pve1", Dev: "vmbr0"} }, Unknown, "no end yet"},
+		{"no entry after the probe", func(v *AddressView) { v.Probes = []*AddressProbe{&AddressProbe{Node: "pve1", Dev: "vmbr0"}} }, Unknown, "no end yet"},
 		{"FAILED before the probe is not enough", func(v *AddressView) {
 			v.Seen = []NeighbourSeen{neighbour("10.20.0.9", "", parse.NeighbourFailed)}
 			v.Unprobed = "x"
 		}, Unknown, "not asked"},
-		{"answers the ping", func(v *AddressView) { v.Probe = &AddressProbe{Node: "pve1", Dev: "vmbr0", Answered: true} }, InUse, "answered a ping"},
+		{"answers the ping", func(v *AddressView) {
+			v.Probes = []*AddressProbe{&AddressProbe{Node: "pve1", Dev: "vmbr0", Answered: true}}
+		}, InUse, "answered a ping"},
 		{"drops the ping, answers ARP", func(v *AddressView) {
-			v.Probe = &AddressProbe{Node: "pve1", Dev: "vmbr0", After: []NeighbourSeen{neighbour("10.20.0.9", "aa:bb:cc:00:00:01", parse.NeighbourReachable)}}
+			v.Probes = []*AddressProbe{&AddressProbe{Node: "pve1", Dev: "vmbr0", After: []NeighbourSeen{neighbour("10.20.0.9", "aa:bb:cc:00:00:01", parse.NeighbourReachable)}}}
 		}, InUse, "layer 2"},
 		{"REACHABLE", func(v *AddressView) {
 			v.Seen = []NeighbourSeen{neighbour("10.20.0.9", "aa:bb:cc:00:00:01", parse.NeighbourReachable)}
@@ -57,7 +59,7 @@ func TestJudgeAddress(t *testing.T) {
 			old := neighbour("10.20.0.9", "aa:bb:cc:00:00:01", parse.NeighbourStale)
 			old.Node = "pve2"
 			v.Uplinks = append(v.Uplinks, Uplink{Node: "pve2", Dev: "vmbr0", Prefix: uplink.Prefix, Segment: lan})
-			v.Seen, v.Probe = []NeighbourSeen{old}, silent
+			v.Seen, v.Probes = []NeighbourSeen{old}, []*AddressProbe{silent}
 		}, Unknown, "does not answer now"},
 		{"PERMANENT", func(v *AddressView) {
 			v.Seen = []NeighbourSeen{neighbour("10.20.0.9", "aa:bb:cc:00:00:01", parse.NeighbourPermanent)}
@@ -65,7 +67,7 @@ func TestJudgeAddress(t *testing.T) {
 		{"STALE in another VLAN", func(v *AddressView) {
 			n := neighbour("10.20.0.9", "aa:bb:cc:00:00:01", parse.NeighbourStale)
 			n.Dev = "vmbr0.30"
-			v.Seen, v.Probe = []NeighbourSeen{n}, silent
+			v.Seen, v.Probes = []NeighbourSeen{n}, []*AddressProbe{silent}
 		}, Free, ""},
 		{"proxy ARP answers", func(v *AddressView) {
 			n := neighbour("10.20.0.9", "aa:bb:cc:00:00:01", parse.NeighbourReachable)
@@ -88,19 +90,19 @@ func TestJudgeAddress(t *testing.T) {
 		}, InUse, "guest 5 (stopped)"},
 		{"a snapshot does not", func(v *AddressView) {
 			v.Holders = []Holder{{Subject: "guest/5", Detail: "guest 5", Source: "config", Segment: &lan, Aside: "snapshot old"}}
-			v.Probe = silent
+			v.Probes = []*AddressProbe{silent}
 		}, Free, ""},
 		{"a template does not", func(v *AddressView) {
 			v.Holders = []Holder{{Subject: "guest/5", Detail: "guest 5", Source: "cloudinit", Aside: "template"}}
-			v.Probe = silent
+			v.Probes = []*AddressProbe{silent}
 		}, Free, ""},
 		{"the same address in another VLAN", func(v *AddressView) {
 			v.Holders = []Holder{{Subject: "guest/5", Detail: "guest 5", Source: "config", Segment: &vlan30}}
-			v.Probe = silent
+			v.Probes = []*AddressProbe{silent}
 		}, Free, ""},
 		{"the same address on another bridge", func(v *AddressView) {
 			v.Holders = []Holder{{Subject: "guest/5", Detail: "guest 5", Source: "config", Segment: &Segment{Bridge: "vmbr1"}}}
-			v.Probe = silent
+			v.Probes = []*AddressProbe{silent}
 		}, Free, ""},
 		{"VLAN 1 is untagged", func(v *AddressView) {
 			v.Holders = []Holder{{Subject: "guest/5", Detail: "guest 5", Source: "config", Segment: &Segment{Bridge: "vmbr0", VLAN: 1}}}
@@ -109,16 +111,19 @@ func TestJudgeAddress(t *testing.T) {
 			v.Uplinks = nil
 			v.Holders = []Holder{{Subject: "guest/5", Detail: "guest 5", Source: "config", Segment: &vlan30}}
 		}, InUse, "guest 5"},
-		{"a gateway", func(v *AddressView) { v.Gateways = []netip.Addr{v.Address}; v.Probe = silent }, Reserved, "gateway"},
+		{"a gateway", func(v *AddressView) { v.Gateways = []netip.Addr{v.Address}; v.Probes = []*AddressProbe{silent} }, Reserved, "gateway"},
 		{"SDN gave it out", func(v *AddressView) {
 			v.Holders = []Holder{{Subject: "sdn", Detail: "given out by SDN", Source: "sdn"}}
-			v.Probe = silent
+			v.Probes = []*AddressProbe{silent}
 		}, Reserved, "SDN"},
 		{"SDN's DHCP range", func(v *AddressView) {
 			v.Ranges = []parse.AddressRange{{First: netip.MustParseAddr("10.20.0.5"), Last: netip.MustParseAddr("10.20.0.20")}}
-			v.Probe = silent
+			v.Probes = []*AddressProbe{silent}
 		}, Reserved, "DHCP range"},
-		{"the broadcast address", func(v *AddressView) { v.Address = netip.MustParseAddr("10.20.0.255"); v.Probe = silent }, Reserved, "broadcast"},
+		{"the broadcast address", func(v *AddressView) {
+			v.Address = netip.MustParseAddr("10.20.0.255")
+			v.Probes = []*AddressProbe{silent}
+		}, Reserved, "broadcast"},
 		{"the network address", func(v *AddressView) { v.Address = netip.MustParseAddr("10.20.0.0") }, Reserved, "network"},
 		{"a container of its own", func(v *AddressView) {
 			v.Holders = []Holder{{Subject: "container", Detail: "container web", Source: "container"}}
@@ -155,10 +160,10 @@ func FuzzJudgeAddress(f *testing.F) {
 				v.Seen = append(v.Seen, n)
 			}
 			if on(8) && on(9+i) {
-				if v.Probe == nil {
-					v.Probe = &AddressProbe{Node: "pve1", Dev: "vmbr0"}
+				if len(v.Probes) == 0 {
+					v.Probes = []*AddressProbe{&AddressProbe{Node: "pve1", Dev: "vmbr0"}}
 				}
-				v.Probe.After = append(v.Probe.After, n)
+				v.Probes[0].After = append(v.Probes[0].After, n)
 			}
 		}
 		if on(15) {

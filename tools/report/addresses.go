@@ -102,7 +102,7 @@ func AddressFindings(holders []Holder, seen []NeighbourSeen, j Judge) []*Finding
 			seg.VLAN = 0
 		}
 		k := key{h.Address, seg}
-		if !slices.ContainsFunc(byAddr[k], func(o Holder) bool { return o.Subject == h.Subject }) {
+		if !slices.ContainsFunc(byAddr[k], func(o Holder) bool { return o.Subject == h.Subject && o.Cluster == h.Cluster }) {
 			byAddr[k] = append(byAddr[k], h)
 		}
 	}
@@ -110,9 +110,12 @@ func AddressFindings(holders []Holder, seen []NeighbourSeen, j Judge) []*Finding
 		if len(hs) < 2 {
 			continue
 		}
-		running := 0
+		running, message := 0, ""
 		var who []string
 		for _, h := range hs {
+			if h.Cluster != hs[0].Cluster {
+				message = ", if the networks of the clusters are one"
+			}
 			who = append(who, Clean(h.Detail))
 			if h.Running {
 				running++
@@ -120,11 +123,13 @@ func AddressFindings(holders []Holder, seen []NeighbourSeen, j Judge) []*Finding
 		}
 		slices.Sort(who)
 		severity := Warning
-		if running > 1 {
+		if running > 1 && message == "" {
 			severity = Critical
 		}
-		slices.SortFunc(hs, func(a, b Holder) int { return cmp.Compare(a.Subject, b.Subject) })
-		out = append(out, j.Find("IP_DUPLICATE", severity, hs[0].Subject, fmt.Sprintf("%s on %s belongs to %s", k.addr, k.seg, strings.Join(who, " and ")),
+		slices.SortFunc(hs, func(a, b Holder) int {
+			return cmp.Or(cmp.Compare(a.Subject, b.Subject), cmp.Compare(a.Cluster, b.Cluster))
+		})
+		out = append(out, j.Find("IP_DUPLICATE", severity, hs[0].Subject, fmt.Sprintf("%s on %s belongs to %s%s", k.addr, k.seg, strings.Join(who, " and "), message),
 			Evidence{Name: "address", Value: k.addr.String()}, Evidence{Name: "running", Value: fmt.Sprint(running)}))
 	}
 	return append(out, macConflicts(seen, j)...)

@@ -1,0 +1,133 @@
+package tools
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"pvelens/allowlist"
+	"pvelens/fixtures"
+	"pvelens/tools/report"
+)
+
+// checkIn asks for an address in a scenario, with 10.20.0.0/24 permitted.
+func checkIn(t *testing.T, sc fixtures.Scenario, address string) *report.AddressReport {
+	t.Helper()
+	env := replay(t, sc, fixtures.Options{})
+	_, p := behind(t, env)
+	p.PermittedNetworks = []netip.Prefix{netip.MustParsePrefix("10.20.0.0/24")}
+	return answer[*report.AddressReport](t, env, "check_ip_availability", `{"address":"`+address+`"}`)
+}
+
+func setAnswer(sc fixtures.Scenario, machine int, key string, a fixtures.Answer) {
+	sc.Machines[machine].Source.(instead).answers[key] = a
+}
+
+// second is another lone node, on its own network of the same numbers.
+func second() fixtures.Machine {
+	m := member("other", stateOf(`{"nodename":"other","version":3}`, `{"version":1,"ids":{}}`, ""))
+	for key, out := range map[string]string{
+		"addresses":  `[{"ifname":"vmbr0","flags":["UP","LOWER_UP"],"address":"02:00:00:00:00:20","linkinfo":{"info_kind":"bridge"},"addr_info":[{"family":"inet","local":"10.20.0.20","prefixlen":24,"scope":"global"}]}]`,
+		"routes":     `[{"dst":"10.20.0.0/24","dev":"vmbr0","protocol":"kernel","scope":"link","prefsrc":"10.20.0.20","flags":[]}]`,
+		"neighbours": `[]`,
+	} {
+		m.Source.(instead).answers[key] = printed(out)
+	}
+	m.Source.(instead).answers["sdn"] = fixtures.Answer{Exit: 2}
+	m.Source.(instead).answers["sdn-ipam"] = fixtures.Answer{Exit: 1, Stderr: []byte("tail: cannot open '/etc/pve/sdn/pve-ipam-state.json' for reading: No such file or directory\n")}
+	return m
+}
+
+func TestFreeNeedsEveryNodeOfTheProfile(t *testing.T) {
+	sc := oneNode(`[]`)
+	sc.Machines = append(sc.Machines, second())
+	if r := checkIn(t, sc, "10.20.0.99"); r.Verdict != report.Free {
+		t.Errorf("two lone nodes: %s because %s", r.Verdict, r.Reason)
+	}
+	setAnswer(sc, 1, "ping+10.20.0.99", fixtures.Answer{Stdout: []byte("64 bytes from 10.20.0.99\n")})
+	if r := checkIn(t, sc, "10.20.0.99"); r.Verdict != report.InUse || !strings.Contains(r.Reason, "other") {
+		t.Errorf("it answers on the second one's network: %s because %s", r.Verdict, r.Reason)
+	}
+	setAnswer(sc, 1, "state", fixtures.Answer{Exit: 255, Stderr: []byte("boom\n")})
+	if r := checkIn(t, sc, "10.20.0.99"); r.Verdict != report.Unknown || !strings.Contains(r.Reason, "other") {
+		t.Errorf("a lone node does not answer: %s because %s", r.Verdict, r.Reason)
+	}
+}
+
+func TestFreeNeedsAnAnswerOfEveryDockerHost(t *testing.T) {
+	sc := oneNode(`[]`)
+	host := fixtures.Machine{Name: "nas", Role: allowlist.Docker, Source: instead{answers: map[string]fixtures.Answer{
+		"host-services":  printed("/sys/fs/cgroup/system.slice/docker.service/cgroup.procs\n"),
+		"host-docker-ps": {Exit: 1, Stderr: []byte("permission denied while trying to connect to the docker API at unix:///var/run/docker.sock\n")},
+	}}}
+	sc.Machines = append(sc.Machines, host)
+	if r := checkIn(t, sc, "10.20.0.99"); r.Verdict != report.Unknown || !strings.Contains(r.Reason, "nas") {
+		t.Errorf("%s because %s", r.Verdict, r.Reason)
+	}
+}
+
+func TestWhatWasNotReallyAskedIsNotFree(t *testing.T) {
+	sc := oneNode(`[{"dst":"10.20.0.99","dev":"vmbr0","state":["FAILED"]}]`)
+	setAnswer(sc, 0, "ping+10.20.0.99", fixtures.Answer{Exit: 1, Stderr: []byte("ping: sendmsg: Operation not permitted\n")})
+	if r := checkIn(t, sc, "10.20.0.99"); r.Verdict != report.Unknown {
+		t.Errorf("the node's firewall drops the ping: %s because %s", r.Verdict, r.Reason)
+	}
+	for form, out := range map[string]string{
+		"neighbours": `[{"dst":"x","dev":"vmbr0","state":["REACHABLE"]},{"dst":"10.20.0.99","dev":"vmbr0","state":["FAILED"]}]`,
+		"routes":     `[{"dst":"x"},{"dst":"10.20.0.0/24","dev":"vmbr0","scope":"link","flags":[]}]`,
+	} {
+		sc := oneNode(`[]`)
+		setAnswer(sc, 0, form, printed(out))
+		if r := checkIn(t, sc, "10.20.0.99"); r.Verdict != report.Unknown || r.Complete {
+			t.Errorf("a part of %s cannot be read: %s because %s", form, r.Verdict, r.Reason)
+		}
+	}
+	sc = oneNode(`[]`)
+	setAnswer(sc, 0, "routes", printed(`[{"dst":"10.20.0.0/24","dev":"vmbr0","scope":"link","flags":[]},{"dst":"10.20.0.0/24","dev":"vmbr1","scope":"link","metric":5,"flags":[]}]`))
+	if r := checkIn(t, sc, "10.20.0.99"); r.Verdict != report.Unknown || !strings.Contains(r.Reason, "vmbr1") {
+		t.Errorf("a second interface on that network: %s because %s", r.Verdict, r.Reason)
+	}
+}
+
+// TestOneNetworkUnderAnotherName puts the node on the network of a stopped guest
+// (vmbr0, VLAN 30, 10.20.0.130) in each of the ways of a Linux node.
+func TestOneNetworkUnderAnotherName(t *testing.T) {
+	const (
+		eno1   = `{"ifname":"eno1","flags":["UP","LOWER_UP"],"master":"vmbr0"},`
+		vmbr0  = `{"ifname":"vmbr0","flags":["UP","LOWER_UP"],"linkinfo":{"info_kind":"bridge"}}`
+		vlan30 = `"linkinfo":{"info_kind":"vlan","info_data":{"id":30}}`
+	)
+	for name, c := range map[string]struct{ dev, links, want string }{
+		"a VLAN of the bridge":             {"vmbr0.30", vmbr0 + `,{"ifname":"vmbr0.30","link":"vmbr0",` + vlan30 + `}`, report.InUse},
+		"a VLAN with a name of its own":    {"mgmt", vmbr0 + `,{"ifname":"mgmt","link":"vmbr0",` + vlan30 + `}`, report.InUse},
+		"a VLAN of the bridge's card":      {"eno1.30", vmbr0 + `,{"ifname":"eno1.30","link":"eno1",` + vlan30 + `}`, report.InUse},
+		"a bridge on that":                 {"vmbr30", vmbr0 + `,{"ifname":"eno1.30","link":"eno1","master":"vmbr30",` + vlan30 + `},{"ifname":"vmbr30","linkinfo":{"info_kind":"bridge"}}`, report.InUse},
+		"an SDN network on the bridge":     {"vnet30", vmbr0 + `,{"ifname":"vmbr0.30","link":"vmbr0","master":"vnet30",` + vlan30 + `},{"ifname":"vnet30","linkinfo":{"info_kind":"bridge"}}`, report.InUse},
+		"the bridge's own VLAN":            {"vmbr0", `{"ifname":"vmbr0","linkinfo":{"info_kind":"bridge","info_data":{"vlan_filtering":1}},"addr_info":[{"local":"10.20.0.10","prefixlen":24}]}`, report.InUse},
+		"a card that is on no bridge":      {"eno2", vmbr0 + `,{"ifname":"eno2"}`, report.Unknown},
+		"Open vSwitch":                     {"vlan30", `{"ifname":"vmbr0","linkinfo":{"info_kind":"openvswitch"}},{"ifname":"vlan30","linkinfo":{"info_kind":"openvswitch"}}`, report.Unknown},
+		"another bridge":                   {"vmbr1", vmbr0 + `,{"ifname":"eno2","master":"vmbr1"},{"ifname":"vmbr1","linkinfo":{"info_kind":"bridge"}}`, report.Free},
+		"another VLAN of the same bridge":  {"vmbr0.40", vmbr0 + `,{"ifname":"vmbr0.40","link":"vmbr0","linkinfo":{"info_kind":"vlan","info_data":{"id":40}}}`, report.Free},
+		"the bridge, with VLANs, untagged": {"vmbr0", vmbr0, report.Free},
+	} {
+		sc := oneNode(`[{"dst":"10.20.0.200","dev":"` + c.dev + `","lladdr":"02:00:00:00:00:77","state":["STALE"]}]`)
+		setAnswer(sc, 0, "addresses", printed("["+eno1+c.links+"]"))
+		setAnswer(sc, 0, "routes", printed(`[{"dst":"10.20.0.0/24","dev":"`+c.dev+`","scope":"link","flags":[]}]`))
+		setAnswer(sc, 0, "bridge-vlans", printed(`[{"ifname":"vmbr0","vlans":[{"vlan":30,"flags":["PVID","Egress Untagged"]}]}]`))
+		if r := checkIn(t, sc, "10.20.0.130"); r.Verdict != c.want {
+			t.Errorf("%s: %s because %s", name, r.Verdict, r.Reason)
+		}
+	}
+}
+
+func TestEveryAddressOfARawInterface(t *testing.T) {
+	sc := oneNode(`[]`)
+	a := sc.Machines[0].Source.(instead).answers["guest-configs"]
+	a.Stdout = []byte(string(a.Stdout) + "/etc/pve/nodes/solo/lxc/101.conf:lxc.net.1.type: veth\n/etc/pve/nodes/solo/lxc/101.conf:lxc.net.1.ipv4.address: 10.20.0.160/24\n/etc/pve/nodes/solo/lxc/101.conf:lxc.net.1.ipv4.address: 10.20.0.161/24\n")
+	setAnswer(sc, 0, "guest-configs", a)
+	for _, address := range []string{"10.20.0.160", "10.20.0.161"} {
+		if r := checkIn(t, sc, address); r.Verdict != report.InUse {
+			t.Errorf("%s: %s because %s", address, r.Verdict, r.Reason)
+		}
+	}
+}
