@@ -117,7 +117,11 @@ func (c *Capacity) measured(v NodeView) {
 	}
 	p := v.Proc
 	if p == nil {
-		if c.ZFSCacheBytes == nil && c.MemoryUsedBytes != nil {
+		switch {
+		case c.MemoryUsedBytes == nil:
+		case c.ZFSCacheBytes != nil:
+			c.MemoryNote = cacheNotApart
+		default:
 			c.MemoryNote = "used memory may include ZFS cache, amount unknown"
 		}
 		return
@@ -152,11 +156,16 @@ func (c *Capacity) measured(v NodeView) {
 	}
 }
 
+const cacheNotApart = "used memory includes the ZFS cache; how much of that the kernel gives back is unknown"
+
 // cache takes the ZFS cache apart: what is above its minimum, the kernel gives
 // back, though not at once.
 func (c *Capacity) cache(a *parse.ARC) {
-	if a == nil || a.Size == nil {
-		c.ZFSCacheBytes = nil // no ZFS here
+	if (a == nil || a.Size == nil) && c.ZFSCacheBytes != nil {
+		c.MemoryNote = cacheNotApart
+		return
+	}
+	if a == nil || a.Size == nil { // no ZFS here
 		c.MemoryUsedWithoutCacheBytes = c.MemoryUsedBytes
 		return
 	}
