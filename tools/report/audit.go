@@ -113,7 +113,7 @@ func (a *Audit) Say(complete bool, problems int) {
 }
 
 // Show cuts the page out. A concise one leaves out the fixes, which the catalogue
-// tells, and all evidence but the first.
+// tells, and of the evidence all but the number that a limit was held against.
 func (a *Audit) Show(offset, limit int, detailed bool) {
 	a.Items, a.Page = Cut(a.everything, offset, limit)
 	if detailed {
@@ -123,7 +123,11 @@ func (a *Audit) Show(offset, limit int, detailed bool) {
 		fs := slices.Clone(a.Items[i].Findings)
 		for k := range fs {
 			fs[k].Fix = ""
-			fs[k].Evidence = slices.Clone(fs[k].Evidence[:min(len(fs[k].Evidence), 1)])
+			if fs[k].Threshold == "" {
+				fs[k].Evidence = []Evidence{}
+			} else {
+				fs[k].Evidence = slices.Clone(fs[k].Evidence[:min(len(fs[k].Evidence), 1)])
+			}
 		}
 		a.Items[i].Findings = fs
 	}
