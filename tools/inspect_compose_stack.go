@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -150,7 +151,8 @@ func (s *Session) backupState(inv *inventory, p *dockerPlace) report.BackupState
 			pool = x.Name
 		}
 	}
-	b := report.BackupState{Cover: report.CoverOf(c.cluster.BackupJobs, report.JobGuest{VMID: g.VMID, Node: g.Node, Pool: pool}), StdExcludes: true}
+	chosen := report.JobGuest{VMID: g.VMID, Node: g.Node, Pool: pool}
+	b := report.BackupState{Cover: report.CoverOf(c.cluster.BackupJobs, chosen), Others: report.OtherJobs(c.cluster.BackupJobs, chosen), StdExcludes: true}
 	if g.Type == "lxc" {
 		if err := s.vzdumpDefaults(p, &b); err != nil {
 			s.miss(g.Node, err)
@@ -158,7 +160,10 @@ func (s *Session) backupState(inv *inventory, p *dockerPlace) report.BackupState
 			return b
 		}
 	}
-	plans, _ := s.backupPlans(c, backupFilter{})
+	plans, disabled := s.backupPlans(c, backupFilter{})
+	for _, id := range disabled {
+		b.Disabled = append(b.Disabled, report.Clean(id))
+	}
 	sources := make([]report.BackupSource, len(plans))
 	parallel(plans, func(i int, plan backupPlan) { sources[i] = s.readBackups(c, plan) })
 	for _, src := range sources {
@@ -196,6 +201,18 @@ func (s *Session) vzdumpDefaults(p *dockerPlace, b *report.BackupState) error {
 	return nil
 }
 
+// mayBeOneServer reports whether two storages' servers can be the same one: a name
+// is not held against an address, a short name is one of any domain.
+func mayBeOneServer(a, b string) bool {
+	_, err := netip.ParseAddr(a)
+	_, err2 := netip.ParseAddr(b)
+	if a == "" || b == "" || err == nil && err2 == nil {
+		return a == b
+	}
+	x, y := strings.ToLower(a), strings.ToLower(b)
+	return err == nil || err2 == nil || x == y || strings.HasPrefix(x, y+".") || strings.HasPrefix(y, x+".")
+}
+
 // sharesNumber names another cluster that keeps its backups in the same place as
 // a storage of c, and has a guest of the same number: whose an archive is cannot
 // be told there. It is "" when there is none.
@@ -213,7 +230,7 @@ func (inv *inventory) sharesNumber(c *cluster, storage string, vmid int) string 
 			return other.Name
 		}
 		for _, x := range other.cluster.Storages {
-			if x.Type == mine.Type && x.Server == mine.Server && x.Export == mine.Export && x.Share == mine.Share && x.Datastore == mine.Datastore && x.Namespace == mine.Namespace {
+			if x.Type == mine.Type && mayBeOneServer(x.Server, mine.Server) && x.Export == mine.Export && x.Share == mine.Share && x.Datastore == mine.Datastore && x.Namespace == mine.Namespace {
 				return other.Name
 			}
 		}

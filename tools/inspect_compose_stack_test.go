@@ -116,6 +116,9 @@ func TestTwoClustersShareANumber(t *testing.T) {
 		want   string
 	}{
 		{"the same datastore", pbs, pbs, 102, "b"},
+		{"a server by name and by address", pbs, parse.StorageConfig{ID: "b", Type: "pbs", Server: "10.0.0.9", Datastore: "main"}, 102, "b"},
+		{"a server by its short name", pbs, parse.StorageConfig{ID: "b", Type: "pbs", Server: "PBS", Datastore: "main"}, 102, "b"},
+		{"another server", pbs, parse.StorageConfig{ID: "b", Type: "pbs", Server: "pbs2.lan", Datastore: "main"}, 102, ""},
 		{"another namespace", pbs, other, 102, ""},
 		{"no such guest there", pbs, pbs, 103, ""},
 		{"a disk of the node", parse.StorageConfig{ID: "pbs", Type: "dir", Path: "/srv"}, parse.StorageConfig{ID: "pbs", Type: "dir", Path: "/srv"}, 102, ""},

@@ -23,10 +23,12 @@ const (
 // is known at all.
 type BackupState struct {
 	Cover        Cover
-	Archives     []parse.Archive // of this guest's VMID
-	Unread       []string        // storages that may hold archives and were not read
-	ExcludePaths []string        // from the node's defaults
-	StdExcludes  bool            // the node's default list is in force
+	Archives     []parse.Archive   // of this guest's VMID
+	Unread       []string          // storages that may hold archives and were not read
+	Disabled     []string          // storages that are switched off, and may hold archives
+	Others       []parse.BackupJob // that choose the guest and do not take it now: disabled, without a schedule
+	ExcludePaths []string          // from the node's defaults
+	StdExcludes  bool              // the node's default list is in force
 	Problem      string
 }
 
@@ -122,7 +124,7 @@ func onContainer(m parse.ContainerMount, inUse bool, g GuestFiles) MountBackup {
 		b.InBackup, b.Reason = BackupNo, fmt.Sprintf("it lies on %s: %s", b.GuestVolume, a.excluded)
 		return b
 	}
-	others := elsewhere(all)
+	others := elsewhere(all, g.Mounts)
 	part := partElsewhere(src, all, g.Mounts)
 	unknown := func(reason string) MountBackup {
 		b.InBackup, b.Reason = BackupUnknown, reason
@@ -135,6 +137,8 @@ func onContainer(m parse.ContainerMount, inUse bool, g GuestFiles) MountBackup {
 		return unknown("a part of it lies elsewhere, at " + part + ", and backups may not contain that")
 	case m.Type == "volume" && !inUse:
 		return unknown("no container that uses the volume runs, so it cannot be seen whether it is mounted from elsewhere (NFS, a bind mount)")
+	case m.Type == "bind" && !inUse && oftenMounted(src):
+		return unknown("no container that has it runs, and the path may be a filesystem that is mounted only then")
 	case m.Type == "volume" && below(src, "/var/snap"):
 		return unknown("docker from snap mounts volumes out of sight")
 	case m.Type == "bind" && len(others) > 0:
@@ -211,6 +215,15 @@ func (g GuestFiles) archived(b MountBackup, src string, made *time.Time) MountBa
 	case a == nil && len(g.Backup.Unread) > 0:
 		b.InBackup, b.Assumes = BackupUnknown, ""
 		b.Reason = "no archive of the guest on the storages that could be read; not read: " + few(g.Backup.Unread)
+	case a == nil && len(g.Backup.Disabled) > 0:
+		b.InBackup, b.Assumes = BackupUnknown, ""
+		b.Reason = "no archive of the guest on the storages that could be read; disabled: " + few(g.Backup.Disabled)
+	case a == nil && g.Backup.folder() != "":
+		b.InBackup, b.Assumes = BackupUnknown, ""
+		b.Reason = "job " + g.Backup.folder() + " writes into a folder that no storage names, so its archives cannot be seen"
+	case a == nil && len(g.Backup.Archives) > 0:
+		b.InBackup, b.Assumes = BackupNo, ""
+		b.Reason = "no archive that is this guest's and can be restored, of " + several(len(g.Backup.Archives), "archive", "archives") + " under its number"
 	case a == nil && jobs == "":
 		b.InBackup, b.Assumes = BackupNo, ""
 		b.Reason = "no enabled backup job takes the guest, and there is no archive of it"
@@ -251,6 +264,29 @@ func (g GuestFiles) why(b MountBackup, jobs string, age int64) string {
 		s += "; a newer one may be on " + few(g.Backup.Unread)
 	}
 	return s
+}
+
+// folder names a job whose archives no storage shows; "" when there is none.
+func (b BackupState) folder() string {
+	for _, j := range b.Cover.Jobs {
+		if j.Storage == "" && j.DumpDir != "" {
+			return Clean(j.ID)
+		}
+	}
+	return ""
+}
+
+// OtherJobs are the jobs that choose a guest and do not take it as they are now:
+// they may have made its archives before.
+func OtherJobs(jobs []parse.BackupJob, g JobGuest) []parse.BackupJob {
+	takes := CoverOf(jobs, g)
+	var out []parse.BackupJob
+	for _, j := range jobs {
+		if chosen, _ := chooses(j, g); chosen && !slices.ContainsFunc(takes.Jobs, func(t parse.BackupJob) bool { return t.ID == j.ID }) {
+			out = append(out, j)
+		}
+	}
+	return out
 }
 
 func jobNames(c Cover) string {
@@ -295,6 +331,11 @@ func (b BackupState) leftOut(src string) (verdict, reason string) {
 		v, r := leftOutBy(j.ExcludePath, "job "+Clean(j.ID), src)
 		verdicts = append(verdicts, v)
 		reason = cmp.Or(reason, r)
+	}
+	for _, j := range b.Others {
+		if v, r := leftOutBy(j.ExcludePath, "job "+Clean(j.ID)+", which does not take it now", src); v != "" && reason == "" {
+			verdicts, reason = append(verdicts, BackupUnknown), r
+		}
 	}
 	switch {
 	case reason == "":

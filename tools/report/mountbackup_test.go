@@ -151,6 +151,9 @@ func TestBackupOfTheChainsEnd(t *testing.T) {
 		{"nothing", BackupState{}, "no", "no enabled backup job", 0},
 		{"a storage was not read", BackupState{Cover: covered().Cover, Unread: []string{"pbs"}}, "unknown", "pbs", 0},
 		{"an archive, and a storage that was not read", BackupState{Cover: covered().Cover, Archives: []parse.Archive{archive("lxc", 30)}, Unread: []string{"pbs"}}, "yes", "newer one may be on pbs", 30},
+		{"a storage is disabled", BackupState{Cover: covered().Cover, Disabled: []string{"old"}}, "unknown", "disabled: old", 0},
+		{"an archive, and a storage that is disabled", BackupState{Cover: covered().Cover, Archives: []parse.Archive{archive("lxc", 30)}, Disabled: []string{"old"}}, "yes", "", 30},
+		{"a folder that no storage names", BackupState{Cover: Cover{Jobs: []parse.BackupJob{{ID: "f", Enabled: true, DumpDir: "/mnt/x"}}}}, "unknown", "job f writes into a folder", 0},
 		{"an archive of a VM that had the number", covered(archive("qemu", 5)), "no", "no archive", 0},
 		{"only a failed verification", covered(failed), "no", "no archive", 0},
 		{"a failed one and an older good one", covered(failed, archive("lxc", 25)), "yes", "", 25},
@@ -193,6 +196,33 @@ func TestBackupIsUnknownWithoutEvidence(t *testing.T) {
 		if b := BackupOf(m, tc.inUse, nil, tc.g); b.InBackup != BackupUnknown || b.Reason == "" {
 			t.Errorf("%s: %+v", tc.name, b)
 		}
+	}
+}
+
+// A symbolic link may lead to what is mounted inside the guest, and a place for
+// mounts may be empty only now.
+func TestBackupOfAPathThatMayLeadElsewhere(t *testing.T) {
+	g := GuestFiles{Kind: "lxc", Config: lxcConfig(t, "rootfs: local:130/vm-130-disk-0.raw,size=8G\n"), Mounts: filesMounts[:1], Backup: covered(archive("lxc", 5)), Judged: judgedAt}
+	if b := BackupOf(bind("/opt/app"), true, nil, g); b.InBackup != BackupYes || b.Assumes != "" {
+		t.Errorf("nothing else is mounted: %+v", b)
+	}
+	if b := BackupOf(bind("/mnt/nas/films"), false, nil, g); b.InBackup != BackupUnknown {
+		t.Errorf("nobody uses it now: %+v", b)
+	}
+	g.Mounts = append(g.Mounts[:1:1], parse.GuestMount{Device: "0:99", Root: "/", Target: "/mnt/nas"})
+	if b := BackupOf(bind("/opt/app"), true, nil, g); b.InBackup != BackupYes || !strings.Contains(b.Assumes, "/mnt/nas") {
+		t.Errorf("NFS is mounted: %+v", b)
+	}
+}
+
+func TestOtherJobs(t *testing.T) {
+	jobs := []parse.BackupJob{{ID: "a", Enabled: true, All: true, Schedule: "02:00"}, {ID: "b", All: true, Schedule: "02:00"}, {ID: "c", Enabled: true, All: true}, {ID: "d", VMIDs: []int{9}}}
+	var got []string
+	for _, j := range OtherJobs(jobs, JobGuest{VMID: 130, Node: "pve1"}) {
+		got = append(got, j.ID)
+	}
+	if strings.Join(got, " ") != "b c" {
+		t.Errorf("%v", got)
 	}
 }
 
@@ -267,6 +297,12 @@ func TestExcludePath(t *testing.T) {
 		if got := BackupOf(bind(src), true, nil, g); got.InBackup != tc.want {
 			t.Errorf("%v %v: %+v, want %s", tc.defaults, tc.job, got, tc.want)
 		}
+	}
+	// A job that is disabled now may have made the archive.
+	was := covered(archive("lxc", 5))
+	was.Others = []parse.BackupJob{{ID: "old", ExcludePath: []string{"/opt"}}}
+	if got := BackupOf(bind(src), true, nil, GuestFiles{Kind: "lxc", Config: lxcConfig(t, "rootfs: local:130/vm-130-disk-0.raw,size=8G\n"), Mounts: filesMounts[:1], Backup: was, Judged: judgedAt}); got.InBackup != BackupUnknown {
+		t.Errorf("a disabled job leaves it out: %+v", got)
 	}
 	both := covered(archive("lxc", 5))
 	both.Cover.Jobs[0].ExcludePath = []string{"/opt"}

@@ -147,10 +147,19 @@ func ofSystem(target string) bool {
 	return false
 }
 
-// elsewhere names the areas that no backup contains and that a symbolic link
-// could lead to.
-func elsewhere(all []guestArea) []string {
+// elsewhere names what no backup contains and a symbolic link could lead to: areas
+// of the guest, and filesystems that are mounted inside it.
+func elsewhere(all []guestArea, mounts []parse.GuestMount) []string {
 	var out []string
+	for _, m := range mounts {
+		target := cleanPath(m.Target)
+		if slices.ContainsFunc(all, func(a guestArea) bool { return a.target == target }) || ofSystem(target) || strings.Contains(target, "/volumes/") {
+			continue
+		}
+		if _, found := guestMountOf(cleanPath(m.Root), m.Device, all, mounts); !found {
+			out = append(out, Clean(target)+" (mounted inside)")
+		}
+	}
 	for _, a := range all {
 		if a.excluded != "" && !strings.HasPrefix(a.target, "/dev/") {
 			out = append(out, fmt.Sprintf("%s (%s)", Clean(a.target), a.key))
