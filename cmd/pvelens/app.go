@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"pvelens/allowlist"
 	"pvelens/tools"
@@ -89,7 +86,10 @@ guests, over plain key-based SSH. It installs nothing, and no command that it
 may run asks for a change: ` + "`pvelens allowlist`" + ` prints them all.
 
 Try it without a Proxmox: pvelens demo
-Then: pvelens init --node pve1, pvelens doctor, pvelens list-guests`
+Then: pvelens init --node pve1, pvelens doctor, pvelens list-guests
+
+Exit status: 0 ok, 1 failed, 2 usage or invalid argument, 3 refused by the
+allowlist, 4 the answer is incomplete.`
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
@@ -98,7 +98,7 @@ func (a *app) root() *cobra.Command {
 		Long:          about,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
+		Args:          subcommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	f := root.PersistentFlags()
@@ -110,15 +110,17 @@ func (a *app) root() *cobra.Command {
 	_ = root.RegisterFlagCompletionFunc("profile", a.completeProfile)
 	_ = root.RegisterFlagCompletionFunc("detail", cobra.FixedCompletions([]string{"concise", "detailed"}, cobra.ShellCompDirectiveNoFileComp))
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage("%s", err).hint("pvelens %s --help", strings.TrimPrefix(c.CommandPath(), "pvelens "))
+		return badFlag(c, err)
 	})
 	root.AddGroup(&cobra.Group{ID: "start", Title: "Start here:"}, &cobra.Group{ID: "tools", Title: "Questions:"}, &cobra.Group{ID: "trust", Title: "Trust:"})
-	root.SetHelpCommandGroupID("start")
-	root.SetCompletionCommandGroupID("start")
 	root.AddCommand(a.starters()...)
 	for _, t := range tools.All() {
 		root.AddCommand(a.toolCommand(t))
 	}
+	root.SetHelpCommand(helpCommand(root))
+	root.SetCompletionCommandGroupID("start")
+	root.InitDefaultCompletionCmd()
+	checkWords(root)
 	return root
 }
 
@@ -151,94 +153,15 @@ func (a *app) fail(err error) int {
 		code = exitUsage
 	case e.Code == report.Refused:
 		code = exitRefused
-	case e.Code == report.Internal && (strings.HasPrefix(err.Error(), "unknown command") || strings.HasPrefix(err.Error(), "accepts ") || strings.HasPrefix(err.Error(), "requires ")):
-		e, code = &tools.Error{Code: report.InvalidArgument, Message: firstLine(err.Error()), Hint: "pvelens --help"}, exitUsage
 	}
-	fmt.Fprintf(a.err, "pvelens: %s\n", e.Error())
+	spoken := *e
+	spoken.Hint = asCommands(e.Hint)
+	fmt.Fprintf(a.err, "pvelens: %s\n", spoken.Error())
 	if a.json {
 		out, _ := tools.Encode(map[string]any{"error": map[string]string{"code": string(e.Code), "message": e.Message, "hint": e.Hint}})
 		fmt.Fprintf(a.out, "%s\n", out)
 	}
 	return code
-}
-
-func firstLine(s string) string {
-	s, _, _ = strings.Cut(s, "\n")
-	return s
-}
-
-// show prints a report as people or as programs want it.
-func (a *app) show(r report.Tabler) error {
-	if !r.Head().Complete {
-		a.code = exitIncomplete
-	}
-	if a.json {
-		out, err := tools.Encode(r)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(a.out, "%s\n", out)
-		return err
-	}
-	for i, t := range r.Tables() {
-		if i > 0 {
-			fmt.Fprintln(a.out)
-		}
-		if err := t.Write(a.out); err != nil {
-			return err
-		}
-	}
-	return a.showHead(r.Head())
-}
-
-// showHead prints how far an answer can be trusted.
-func (a *app) showHead(h *report.Answer) error {
-	var b strings.Builder
-	if len(h.Problems) > 0 || !h.Complete {
-		b.WriteString("\n")
-	}
-	if !h.Complete {
-		b.WriteString(a.paint(yellow, "This answer is incomplete.") + "\n")
-	}
-	for _, p := range h.Problems {
-		line := string(p.Code) + ": " + p.Message
-		if p.Node != "" && !strings.HasPrefix(p.Message, p.Node+":") {
-			line = p.Node + ": " + line
-		}
-		if p.Hint != "" {
-			line += " (" + p.Hint + ")"
-		}
-		b.WriteString("! " + line + "\n")
-	}
-	if h.Source != "" && h.CollectedAt != "" {
-		fmt.Fprintf(&b, "\nsource: %s, as of %s\n", h.Source, h.CollectedAt)
-	}
-	for _, s := range h.Sources {
-		fmt.Fprintf(&b, "read: %s %s exit %d in %d ms\n", s.Node, s.Form, s.Exit, s.Ms)
-	}
-	_, err := io.WriteString(a.out, b.String())
-	return err
-}
-
-type colour string
-
-const (
-	bold   colour = "1"
-	red    colour = "31"
-	yellow colour = "33"
-)
-
-// paint colours text where a terminal shows it and nobody asked not to.
-func (a *app) paint(c colour, s string) string {
-	if a.noColor || a.getenv("NO_COLOR") != "" || !terminal(a.out) {
-		return s
-	}
-	return "\x1b[" + string(c) + "m" + s + "\x1b[0m"
-}
-
-func terminal(w any) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // judgedAt parses --at.

@@ -15,7 +15,7 @@ import (
 )
 
 func (a *app) demoCommand() *cobra.Command {
-	return &cobra.Command{Use: "demo", Short: "a tour on the embedded cluster: no configuration, no Proxmox", GroupID: "start", Args: cobra.NoArgs,
+	return &cobra.Command{Use: "demo", Short: "Show a tour on the embedded cluster: no configuration, no Proxmox", GroupID: "start", Args: cobra.NoArgs,
 		Long: "Starts the embedded cluster (SSH servers on loopback that replay recordings), asks it through the same transport, allowlist and audit code as a real one, and shows what pvelens answers. `--profile demo` works with every command.",
 		RunE: func(c *cobra.Command, _ []string) error { return a.tour(c.Context()) }}
 }
@@ -46,19 +46,14 @@ func (a *app) tour(ctx context.Context) error {
 			command = "pvelens get-guest-config 102 --profile demo"
 		}
 		say("\n%s", a.paint(bold, "$ "+command))
-		for i, t := range r.Tables() {
-			if i > 0 {
-				say("")
-			}
-			if err := t.Write(&b); err != nil {
-				return err
-			}
+		if err := a.showTables(&b, r.Tables()); err != nil {
+			return err
 		}
 	}
 	say("\n%s", a.paint(bold, "Why pve2 and pve3 are missing"))
-	for _, p := range answers["list_nodes"].Head().Problems {
-		say("%s %s: %s", p.Node, p.Code, p.Message)
-	}
+	var problems strings.Builder
+	a.writeProblems(&problems, answers["list_nodes"].Head().Problems)
+	b.WriteString(problems.String())
 	say("An answer says what it could not read: complete is %v.", answers["list_guests"].Head().Complete)
 	say("\n%s", a.paint(bold, "The audit log's last lines (in memory here; a file for a real cluster)"))
 	lines := d.audit.Lines()

@@ -22,7 +22,7 @@ func withHash(script string) string {
 // code, or checks that they are up to date.
 func (a *app) docsCommand() *cobra.Command {
 	check, dir := false, "."
-	c := &cobra.Command{Use: "docs", Short: "rewrite the generated parts of the documentation", Hidden: true, Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "docs", Short: "Rewrite the generated parts of the documentation", Hidden: true, Args: cobra.NoArgs}
 	c.Flags().BoolVar(&check, "check", false, "only say whether they are up to date")
 	c.Flags().StringVar(&dir, "dir", dir, "the repository")
 	c.RunE = func(*cobra.Command, []string) error {

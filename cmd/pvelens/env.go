@@ -24,12 +24,15 @@ const (
 	demoConnectTimeout = 300 * time.Millisecond
 )
 
-// home is the home directory of the account, as OpenSSH sees it.
+// home is where a shell's ~ is: HOME, else the account's home directory.
 func home(getenv func(string) string) string {
-	if u, err := user.Current(); err == nil && u.HomeDir != "" {
+	if dir := getenv("HOME"); filepath.IsAbs(dir) {
+		return dir
+	}
+	if u, err := user.Current(); err == nil {
 		return u.HomeDir
 	}
-	return getenv("HOME")
+	return ""
 }
 
 func (a *app) config() (*profiles.Config, error) {

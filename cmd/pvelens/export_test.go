@@ -138,3 +138,8 @@ func TestMarkdownEscapes(t *testing.T) {
 		}
 	}
 }
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(s, "\n")
+	return s
+}

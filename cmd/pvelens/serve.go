@@ -21,7 +21,7 @@ const lastGrace = 3 * time.Second
 
 func (a *app) serveCommand() *cobra.Command {
 	only := ""
-	c := &cobra.Command{Use: "serve [--tools a,b]", Short: "speak MCP on stdio", GroupID: "start", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "serve [--tools a,b]", Short: "Speak MCP on stdio", GroupID: "start", Args: cobra.NoArgs,
 		Long: "Serves the tools to an MCP client on standard input and output. Standard output is the protocol; messages go to standard error. The profile is chosen a call, or by --profile for calls that name none."}
 	c.Flags().StringVar(&only, "tools", "", "serve only these tools, separated by commas")
 	c.RunE = func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), only) }
@@ -50,7 +50,7 @@ func (a *app) serve(ctx context.Context, only string) error {
 	if err != nil {
 		return err
 	}
-	env.Progress = tools.MCPProgress
+	env.Progress, env.Tools = tools.MCPProgress, toolNames(ts)
 	env.Open = func(name string) (*tools.Backend, error) {
 		if name == "" {
 			name = a.profile

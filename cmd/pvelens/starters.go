@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -9,12 +10,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"pvelens/allowlist"
 	"pvelens/profiles"
 	"pvelens/tools"
+	"pvelens/tools/report"
 	"pvelens/transport"
 )
 
@@ -37,7 +40,7 @@ func version() string {
 }
 
 func (a *app) versionCommand() *cobra.Command {
-	return &cobra.Command{Use: "version", Short: "print the version and the allowlist's hash", GroupID: "trust", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
+	return &cobra.Command{Use: "version", Short: "Print the version and the allowlist's hash", GroupID: "trust", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
 		if a.json {
 			return a.printJSON(map[string]string{"version": version(), "allowlist_sha256": allowlist.Hash()})
 		}
@@ -58,7 +61,7 @@ func (a *app) printJSON(v any) error {
 func (a *app) initCommand() *cobra.Command {
 	var nodes, hosts []string
 	var user string
-	c := &cobra.Command{Use: "init --node HOST [--node HOST]…", Short: "write a first profiles.toml", GroupID: "start", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "init --node HOST [--node HOST]…", Short: "Write a first profiles.toml", GroupID: "start", Args: cobra.NoArgs,
 		Long: "Writes a first profiles.toml with one profile, homelab. A node is what you type after ssh; one node is enough for a cluster's inventory. An existing file is never changed."}
 	c.Flags().StringArrayVar(&nodes, "node", nil, "SSH destination of a Proxmox node")
 	c.Flags().StringArrayVar(&hosts, "docker-host", nil, "SSH destination of a host that runs Docker")
@@ -79,7 +82,7 @@ func (a *app) initCommand() *cobra.Command {
 
 func (a *app) allowlistCommand() *cobra.Command {
 	markdown := false
-	c := &cobra.Command{Use: "allowlist", Short: "print every command that pvelens can run", GroupID: "trust", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
+	c := &cobra.Command{Use: "allowlist", Short: "Print every command that pvelens can run", GroupID: "trust", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
 		switch {
 		case a.json:
 			return a.printJSON(map[string]any{"sha256": allowlist.Hash(), "forms": tools.AllowlistRows()})
@@ -97,7 +100,7 @@ func (a *app) allowlistCommand() *cobra.Command {
 
 func (a *app) explainCommand() *cobra.Command {
 	line, role := "", ""
-	c := &cobra.Command{Use: "explain -- ARGV… | explain --line STRING", Short: "say which form permits a command, or why none does", Args: cobra.ArbitraryArgs,
+	c := &cobra.Command{Use: "explain -- ARGV… | explain --line STRING", Short: "Say which form permits a command, or why none does", Args: cobra.ArbitraryArgs,
 		Long: "Says which form permits the words after --, or the string that --line gives as SSH would send it; or the class of its refusal, with exit status 3. Nothing is run."}
 	c.Flags().StringVar(&line, "line", "", "one string, exactly as a gate would receive it")
 	c.Flags().StringVar(&role, "role", "", "pve or docker (default: whichever permits it)")
@@ -149,29 +152,73 @@ func explain(roles []allowlist.Role, asLine bool, line string, words []string) (
 
 func (a *app) auditCommand() *cobra.Command {
 	count := 20
-	c := &cobra.Command{Use: "audit", Short: "show the audit log", GroupID: "trust", Args: cobra.NoArgs,
-		Long: "Shows the last lines of the audit log: every decision and every attempt, without output or values."}
+	c := &cobra.Command{Use: "audit", Short: "Show the audit log", GroupID: "trust",
+		Long: "Shows the last lines of the audit log: every decision and every attempt, without output or values. --json prints the lines as they are in the file."}
 	c.Flags().IntVar(&count, "lines", count, "how many lines to show")
-	c.RunE = func(*cobra.Command, []string) error {
-		b, err := os.ReadFile(a.auditPath())
-		if os.IsNotExist(err) {
-			_, err = fmt.Fprintf(a.out, "no audit log yet: %s\n", a.auditPath())
-			return err
-		}
-		if err != nil {
-			return err
-		}
-		lines := strings.Split(strings.TrimRight(string(b), "\n"), "\n")
-		_, err = fmt.Fprintln(a.out, strings.Join(lines[max(0, len(lines)-max(count, 0)):], "\n"))
-		return err
-	}
+	c.RunE = func(*cobra.Command, []string) error { return a.showAudit(max(count, 0)) }
 	head := ""
-	v := &cobra.Command{Use: "verify", Short: "check the audit log's hash chain", Args: cobra.NoArgs,
+	v := &cobra.Command{Use: "verify", Short: "Check the audit log's hash chain", Args: cobra.NoArgs,
 		Long: "Checks that no line inside the log was changed. That its end was cut off, or the whole log written anew, shows only against a head that was noted elsewhere: serve prints one on stderr at start, and --head checks it."}
 	v.Flags().StringVar(&head, "head", "", "a hash noted earlier that the chain must contain")
 	v.RunE = func(*cobra.Command, []string) error { return a.verifyAudit(head) }
 	c.AddCommand(v)
 	return c
+}
+
+// showAudit prints the log's last lines, of an older file too where the newest
+// has too few.
+func (a *app) showAudit(count int) error {
+	files, err := a.auditFiles()
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		_, err = fmt.Fprintf(a.out, "no audit log yet: %s\n", a.auditPath())
+		return err
+	}
+	var lines []string
+	for i := len(files) - 1; i >= 0 && len(lines) < count; i-- {
+		b, err := os.ReadFile(files[i])
+		if err != nil {
+			return err
+		}
+		lines = append(strings.Split(strings.TrimRight(string(b), "\n"), "\n"), lines...)
+	}
+	lines = lines[max(0, len(lines)-count):]
+	if a.json {
+		_, err = fmt.Fprintln(a.out, strings.Join(lines, "\n"))
+		return err
+	}
+	return auditTable(lines).WriteWidth(a.out, a.width())
+}
+
+// auditTable is what people see of audit lines. A line that is none, such as a
+// torn one, is shown as that.
+func auditTable(lines []string) report.Table {
+	t := report.Table{Columns: []string{"at", ">pid", "event", "host", "form", ">exit", ">ms", ">bytes", "note"}}
+	for _, text := range lines {
+		var l transport.AuditLine
+		if json.Unmarshal([]byte(text), &l) != nil {
+			t.Rows = append(t.Rows, []string{"", "", "no line of the log"})
+			continue
+		}
+		note := string(l.Code)
+		switch l.Event {
+		case "start":
+			note = "pvelens " + l.Version + ", allowlist " + l.Table[:min(12, len(l.Table))]
+		case "refused":
+			note = strings.TrimRight(l.Class+" "+l.Slot, " ")
+		}
+		t.Rows = append(t.Rows, []string{l.At.Format(time.RFC3339), strconv.Itoa(l.PID), l.Event, l.Node, l.Form, number(l.Exit), number(l.MS), number(l.Bytes), note})
+	}
+	return t
+}
+
+func number[N int | int64](n *N) string {
+	if n == nil {
+		return ""
+	}
+	return strconv.FormatInt(int64(*n), 10)
 }
 
 // auditFiles are the log's files, the oldest first.

@@ -34,7 +34,7 @@ func (a *app) toolCommand(t tools.Tool) *cobra.Command {
 		}
 		return nil
 	}
-	values := map[string]*string{}
+	values := map[string]*word{}
 	for _, p := range t.Params {
 		if p.Name == "profile" || p.Name == "detail" {
 			continue
@@ -43,7 +43,8 @@ func (a *app) toolCommand(t tools.Tool) *cobra.Command {
 		if p.Enum != nil {
 			help += " (" + strings.Join(p.Enum, ", ") + ")"
 		}
-		v := c.Flags().String(p.Flag(), p.Default, help)
+		v := newWord(p.Type, p.Default)
+		c.Flags().Var(v, p.Flag(), help)
 		values[p.Name] = v
 		if p.Type == "boolean" {
 			c.Flags().Lookup(p.Flag()).NoOptDefVal = "true"
@@ -63,7 +64,7 @@ func (a *app) toolCommand(t tools.Tool) *cobra.Command {
 		raw := map[string]json.RawMessage{}
 		for _, p := range t.Params {
 			if v := values[p.Name]; v != nil && c.Flags().Changed(p.Flag()) {
-				raw[p.Name] = p.Raw(*v)
+				raw[p.Name] = p.Raw(v.text)
 			}
 		}
 		for i, v := range args {
