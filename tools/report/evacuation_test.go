@@ -63,6 +63,8 @@ const evacFiles = `/etc/pve/storage.cfg:dir: local
 /etc/pve/ha/resources.cfg:	state started
 /etc/pve/ha/resources.cfg:vm: 904
 /etc/pve/ha/resources.cfg:	state started
+/etc/pve/ha/resources.cfg:vm: 905
+/etc/pve/ha/resources.cfg:	state started
 /etc/pve/ha/groups.cfg:group: onlya
 /etc/pve/ha/groups.cfg:	nodes a
 /etc/pve/ha/groups.cfg:	restricted 1
@@ -72,7 +74,10 @@ const evacFiles = `/etc/pve/storage.cfg:dir: local
 /etc/pve/ha/rules.cfg:	strict 1
 /etc/pve/ha/rules.cfg:resource-affinity: apart
 /etc/pve/ha/rules.cfg:	affinity negative
-/etc/pve/ha/rules.cfg:	resources vm:904,vm:300,vm:301
+/etc/pve/ha/rules.cfg:	resources vm:904,vm:300
+/etc/pve/ha/rules.cfg:resource-affinity: together
+/etc/pve/ha/rules.cfg:	affinity positive
+/etc/pve/ha/rules.cfg:	resources vm:905,vm:301
 `
 
 const gibi = int64(1) << 30
@@ -215,7 +220,15 @@ func TestEveryBlockerOfAnEvacuation(t *testing.T) {
 		{name: "ignored by HA", vmid: 901, config: vm, action: "live", target: "b"},
 		{name: "a restricted HA group", vmid: 902, config: vm, action: "blocked", why: "not in the HA group onlya"},
 		{name: "a strict HA rule", vmid: 903, config: vm, action: "blocked", why: "not in the strict HA rule stay"},
-		{name: "an HA rule that keeps apart", vmid: 904, config: vm, action: "blocked", why: "keeps it apart from vm:300"},
+		{name: "an HA rule that keeps apart leaves c", vmid: 904, config: vm, action: "ha"},
+		{name: "an HA rule that keeps apart, too large for c", vmid: 904, config: strings.Replace(vm, "2048", "16384", 1), action: "blocked", why: "keeps it apart from vm:300"},
+		{name: "an HA rule that keeps together leaves c", vmid: 905, config: vm, action: "ha"},
+		{name: "an HA rule that keeps together, too large for c", vmid: 905, config: strings.Replace(vm, "2048", "16384", 1), action: "blocked", why: "keeps it with vm:301"},
+		{name: "under HA, local managers dead", vmid: 900, config: vm, change: func(v *EvacView) {
+			for i := range v.HA.LRMs {
+				v.HA.LRMs[i].Timestamp = Ptr(evacNow.Unix() - 121)
+			}
+		}, action: "blocked", why: "b, c: its HA manager does not report"},
 		{name: "under HA with a blocker", vmid: 900, config: vm + "hostpci0: 01:00.0\n", action: "blocked", why: "under HA, which would try"},
 		{name: "under HA whose manager is dead", vmid: 900, config: vm, change: func(v *EvacView) { v.HA.Manager.Timestamp = Ptr(int64(1)) }, action: "blocked", why: "HA manager does not report"},
 		{name: "under HA in error", vmid: 900, config: vm, change: func(v *EvacView) {
@@ -223,6 +236,11 @@ func TestEveryBlockerOfAnEvacuation(t *testing.T) {
 		}, action: "blocked", why: "state error"},
 
 		{name: "b in maintenance", config: vm, change: func(v *EvacView) { v.HA.LRMs[1].Mode = "maintenance" }, action: "live", target: "c"},
+		{name: "HA says that b is in maintenance", config: vm, change: func(v *EvacView) { v.HA.Manager.Nodes[1].State = "maintenance" }, action: "live", target: "c"},
+		{name: "a storage that is not for c, although reported there", config: strings.Replace(vm, "ceph", "tank", 1), change: func(v *EvacView) {
+			v.Cluster.State.RRD.Storages = append(v.Cluster.State.RRD.Storages, parse.RRDStorage{Node: "c", Storage: "tank", Total: Ptr(100 * gibi), Used: Ptr(int64(0))})
+			v.Cluster.State.Members.Nodes[1].Online = Ptr(false)
+		}, action: "blocked", why: "c: storage tank is not for it"},
 		{name: "b offline", config: vm, change: func(v *EvacView) { v.Cluster.State.Members.Nodes[1].Online = Ptr(false) }, action: "live", target: "c"},
 		{name: "b older", config: vm, change: func(v *EvacView) { v.Sites["b"] = EvacSite{Links: v.Sites["b"].Links, Version: "8.4.14"} }, action: "live", target: "c"},
 		{name: "HA's state was not read", config: vm, change: func(v *EvacView) { v.HA = nil }, action: "blocked", why: "maintenance is not known"},
@@ -376,6 +394,10 @@ func TestLossOfOneNode(t *testing.T) {
 		{"fits", vm(4096), nil, map[string]string{"a": "yes", "b": "yes", "c": "yes"}},
 		{"a's guest fits nowhere whole", vm(32768), nil, map[string]string{"a": "no", "b": "yes", "c": "yes"}},
 		{"the others are full", vm(62 * 1024), nil, map[string]string{"a": "no", "b": "yes", "c": "yes"}},
+		{"two guests that fit in sum, not in pieces", vm(18 * 1024), func(v *EvacView) {
+			v.Cluster.State.Guests = append(v.Cluster.State.Guests, parse.GuestRef{VMID: 302, Node: "a", Type: "qemu"})
+			v.Cluster.State.RRD.Guests[302] = parse.RRDGuest{VMID: 302, Status: "running", MemMax: Ptr(17 * gibi)}
+		}, map[string]string{"a": "unknown", "b": "yes", "c": "yes"}},
 		{"b offline", vm(4096), func(v *EvacView) { v.Cluster.State.Members.Nodes[1].Online = Ptr(false) }, map[string]string{"a": "yes", "b": "unknown", "c": "yes"}},
 		{"b's memory unknown", vm(8192), func(v *EvacView) { delete(v.Cluster.State.RRD.Nodes, "b") }, map[string]string{"a": "unknown", "b": "yes", "c": "yes"}},
 		{"b in maintenance", vm(8192), func(v *EvacView) { v.HA.Manager.Nodes[1].State = "maintenance" }, map[string]string{"a": "no", "b": "yes", "c": "yes"}},
