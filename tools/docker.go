@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"strconv"
@@ -18,6 +19,7 @@ type dockerPlace struct {
 	guest    *place // nil: a docker host
 	entry    *entry // who is asked
 	services parse.RuntimeServices
+	lost     int   // lines of the list that could not be read
 	err      error // why there is no whole answer, for problems
 }
 
@@ -81,7 +83,7 @@ func (s *Session) askPlace(p *dockerPlace) {
 		p.is(report.PlaceGuestStopped, "the guest is stopped")
 		return
 	case g.Status != report.Running && g.Status != report.Unknown:
-		p.is(report.PlaceGuestStopped, "the guest is "+g.Status)
+		p.fail(report.PlaceUnknown, errorf(report.Unsupported, "the guest is %s, so nothing in it answers", g.Status))
 		return
 	}
 	e, err := g.cluster.at(g.Node)
@@ -238,11 +240,31 @@ func (p *dockerPlace) list(program string, out []byte) {
 	}
 	p.Containers = containers
 	p.Place.Runtime, p.Place.Status = program, report.PlaceOK
+	p.lost = lines(out) - len(containers)
 	if len(notes) > 0 {
 		p.err = errorf(report.Internal, "%s: %s ps: %s (%d in all)", p.name(), program, notes[0], len(notes))
 	}
 	if slices.Contains(p.services.Rootless, program) {
 		p.Place.Note = "a user's own containers (rootless) are not seen by root"
+	}
+	p.count()
+}
+
+// lines counts the lines that are not blank.
+func lines(out []byte) (n int) {
+	for line := range bytes.Lines(out) {
+		if len(bytes.TrimSpace(line)) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// count tells how many containers there are, where every line was read.
+func (p *dockerPlace) count() {
+	if p.lost > 0 {
+		p.Place.Note = "the list is not whole: " + strconv.Itoa(p.lost) + " of its lines could not be read"
+		return
 	}
 	p.Count()
 }
@@ -255,7 +277,16 @@ func (p *dockerPlace) trouble(program string, t parse.DockerTrouble, r runtimeOu
 	at := p.name()
 	switch t {
 	case parse.DockerAbsent:
+		if p.services.Docker == parse.Present || p.services.Podman == parse.Present {
+			p.Place.Runtime = program
+			p.fail(report.PlaceDaemonUnreachable, errorf(report.Unsupported, "%s: %s runs, but its command is not in root's path", at, program).hint("a snap's docker is in /snap/bin; a link in /usr/local/bin helps"))
+			p.Place.Reason = program + " runs, but its command is not in root's path"
+			return
+		}
 		p.is(report.PlaceNoDocker, "docker and podman are not installed")
+		if p.guest == nil || p.guest.Type == "qemu" {
+			p.Place.Reason += ", or not in the path of who was asked"
+		}
 		if len(p.services.Rootless) > 0 {
 			p.Place.Reason = "root has neither docker nor podman"
 			p.Place.Note = "a user runs " + strings.Join(p.services.Rootless, " and ") + " without root, which root does not see"
@@ -385,7 +416,7 @@ func (p *dockerPlace) drop(gone []string) {
 		return
 	}
 	p.Containers = slices.DeleteFunc(p.Containers, func(c parse.Container) bool { return slices.Contains(gone, c.ID) })
-	p.Count()
+	p.count()
 }
 
 func missing(asked []string, have map[string]parse.ContainerDetail, gone []string) (n int) {

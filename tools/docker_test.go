@@ -688,3 +688,33 @@ func TestProgressIsTold(t *testing.T) {
 		t.Errorf("told %v", told)
 	}
 }
+
+// A daemon that is seen to run is no "no Docker" because its command is not found
+// (a snap's), and a program that may not be run is there.
+func TestSeenIsNotAbsent(t *testing.T) {
+	const snap = "/sys/fs/cgroup/lxc/307/ns/init.scope/cgroup.procs\n/sys/fs/cgroup/lxc/307/ns/system.slice/snap.docker.dockerd.service/cgroup.procs\n"
+	for name, tc := range map[string]struct {
+		services, stderr string
+		exit             int
+		want             string
+	}{
+		"not in the path": {snap, "lxc-attach: 307: ../src/lxc/attach.c: lxc_attach_run_command: 1844 No such file or directory - Failed to exec \"docker\"\n", 127, "daemon_unreachable docker"},
+		"not executable":  {"", "lxc-attach: 307: ../src/lxc/attach.c: lxc_attach_run_command: 1844 Permission denied - Failed to exec \"docker\"\n", 126, "no_rights docker"},
+	} {
+		env := replay(t, zooWith(map[string]fixtures.Answer{"lxc-services+307": printed(tc.services), "lxc-docker-ps+307": {Exit: tc.exit, Stderr: []byte(tc.stderr)}}), fixtures.Options{})
+		l := answer[*report.ContainerList](t, env, "list_guest_containers", `{"guest":"307"}`)
+		if got := statuses(l)["307"]; got != tc.want || l.Complete || l.Places[0].Containers != nil {
+			t.Errorf("%s: %s, complete %v", name, got, l.Complete)
+		}
+	}
+}
+
+// A list of which a line was lost does not say how many containers there are.
+func TestACutListHasNoCount(t *testing.T) {
+	ps := fixtures.Ask(scenarios.Named("docker-zoo").Machines[0].Source, "lxc-docker-ps", "301").Stdout
+	env := replay(t, zooWith(map[string]fixtures.Answer{"lxc-docker-ps+301": printed(string(ps) + "{\"id\":\"77\n")}), fixtures.Options{})
+	l := answer[*report.ContainerList](t, env, "list_guest_containers", `{"guest":"301"}`)
+	if p := l.Places[0]; p.Containers != nil || !strings.Contains(p.Note, "not whole") || l.Complete || len(l.Items) == 0 {
+		t.Errorf("%+v, complete %v, %d items", p, l.Complete, len(l.Items))
+	}
+}

@@ -13,10 +13,10 @@ type DockerTrouble string
 // The kinds of trouble.
 const (
 	DockerOK           DockerTrouble = ""                   // the answer is whole
-	DockerAbsent       DockerTrouble = "not-installed"      // the program is not there, or cannot be executed
+	DockerAbsent       DockerTrouble = "not-installed"      // the program is not there
 	DockerStopped      DockerTrouble = "daemon-stopped"     // nothing listens on the socket: stopped, or rootless under /run/user, which root does not see
 	DockerUnreachable  DockerTrouble = "daemon-unreachable" // a daemon that is asked over a network, or that does not answer in time
-	DockerDenied       DockerTrouble = "permission-denied"  // the user may not use the socket, or sudo wants a password
+	DockerDenied       DockerTrouble = "permission-denied"  // the user may not use the socket or the program, or sudo wants a password
 	DockerBadTemplate  DockerTrouble = "template-error"     // the table's template does not fit this version: our bug
 	DockerIsPodman     DockerTrouble = "podman"             // podman answers under docker's name
 	DockerVanished     DockerTrouble = "vanished"           // some of the IDs are gone; the others' lines are good
@@ -62,6 +62,8 @@ var dockerWords = []struct {
 	{DockerBadTemplate, []string{"can't evaluate field"}},
 	{DockerBadTemplate, []string{"template:", "executing"}},
 	{DockerBadTemplate, []string{"map has no entry for key"}},
+	{DockerDenied, []string{"permission denied", "failed to exec \""}},
+	{DockerDenied, []string{"failed to run command", "permission denied"}},
 	{DockerAbsent, []string{"failed to exec \""}},
 	{DockerAbsent, []string{"command not found"}},
 	{DockerAbsent, []string{"docker: not found"}},
@@ -127,8 +129,10 @@ func matchWords(program string, lines []string) DockerTrouble {
 // byExit is what remains when the text is unknown, or in another language.
 func byExit(program string, exit int, stdout []byte) DockerTrouble {
 	switch {
-	case exit == 126 || exit == 127:
+	case exit == 127:
 		return DockerAbsent
+	case exit == 126:
+		return DockerDenied // it is there, and may not be executed
 	case exit == 64:
 		return DockerBadTemplate
 	case exit == 125 && program == "docker" && bytes.HasPrefix(stdout, []byte(`{"id":`)) && !bytes.HasSuffix(stdout, []byte("\n")):

@@ -55,6 +55,8 @@ func TestClassifyDocker(t *testing.T) {
 		{"LXC in another language", "docker", 127, "", "lxc-attach: 107: attach.c: 9 Datei oder Verzeichnis nicht gefunden", DockerFailure{DockerAbsent, []string{}}},
 		{"pct itself is missing", "docker", 127, "", "/usr/bin/timeout: failed to run command '/usr/sbin/pct': No such file or directory", DockerFailure{DockerOther, []string{}}},
 		{"a docker host without docker", "docker", 127, "", "/usr/bin/timeout: failed to run command 'docker': No such file or directory", DockerFailure{DockerAbsent, []string{}}},
+		{"a docker host whose docker is another's", "docker", 126, "", "/usr/bin/timeout: failed to run command 'docker': Permission denied", DockerFailure{DockerDenied, []string{}}},
+		{"not executable, in another language", "docker", 126, "", "lxc-attach: 107: attach.c: 9 Keine Berechtigung", DockerFailure{DockerDenied, []string{}}},
 		{"sudo without docker", "docker", 1, "", "sudo: docker: command not found", DockerFailure{DockerAbsent, []string{}}},
 		{"sudo with a password", "docker", 1, "", "sudo: a password is required", DockerFailure{DockerDenied, []string{}}},
 		{"a guest that moved away", "docker", 255, "", "Configuration file 'nodes/pve1/lxc/999.conf' does not exist", DockerFailure{DockerGuestMissing, []string{}}},

@@ -83,7 +83,7 @@ const (
 	AgentVMStopped   AgentTrouble = "vm-stopped"
 	AgentVMMissing   AgentTrouble = "vm-missing"  // no such VM on this node
 	AgentTimedOut    AgentTrouble = "timed-out"   // it answered the first ping, then no more
-	AgentBlocked     AgentTrouble = "blocked"     // the guest forbids the command, as RHEL and its relatives do
+	AgentBlocked     AgentTrouble = "blocked"     // the guest forbids the command or the program, as RHEL and its relatives do
 	AgentFrozen      AgentTrouble = "frozen"      // filesystems are frozen, a backup is being made
 	AgentUnsupported AgentTrouble = "unsupported" // the agent does not know the command
 	AgentNoProgram   AgentTrouble = "no-program"  // guest-exec: the program is not there
@@ -105,7 +105,8 @@ var agentWords = []struct {
 	{AgentUnsupported, []string{"has not been found"}},
 	{AgentUnsupported, []string{"not supported"}},
 	{AgentUnsupported, []string{"unsupported"}},
-	{AgentNoProgram, []string{"failed to execute child process"}},
+	{AgentBlocked, []string{"failed to execute child process", "permission denied"}},
+	{AgentNoProgram, []string{"failed to execute child process", "no such file"}},
 	{AgentTimedOut, []string{"got timeout"}},
 	{AgentTimedOut, []string{"timeout reached"}},
 }

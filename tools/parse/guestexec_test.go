@@ -67,6 +67,8 @@ func TestGuestAgentError(t *testing.T) {
 		{"during a backup", 255, "Agent error: Guest agent command failed, error was 'Command guest-exec has been disabled: the agent is in frozen state'", AgentFrozen},
 		{"an old agent", 255, "Agent error: Guest agent command failed, error was 'The command guest-network-get-interfaces has not been found'", AgentUnsupported},
 		{"no such program", 255, "Wide character in die at /usr/share/perl5/PVE/RESTHandler.pm line 1131.\nAgent error: Guest agent command failed, error was 'Failed to execute child process “docker” (No such file or directory)'", AgentNoProgram},
+		{"SELinux", 255, "Agent error: Guest agent command failed, error was 'Failed to execute child process “docker” (Permission denied)'", AgentBlocked},
+		{"a program of another machine", 255, "Agent error: Guest agent command failed, error was 'Failed to execute child process “docker” (Exec format error)'", AgentOther},
 		{"something new", 255, "something new", AgentOther},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
