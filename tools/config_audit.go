@@ -143,8 +143,53 @@ func (s *Session) auditCluster(inv *inventory, c *cluster, a *auditing) []*repor
 		})
 	}
 	parallel(work, func(_ int, f func()) { f() })
+	s.observeGuests(c, places, v)
 	found = append(found, j.Audit(*v)...)
 	return report.OncePerBackup(found)
+}
+
+// An audit asks guests for their addresses only where that is quick: Proxmox
+// needs a second for each. On a node with more of them, addresses count as they
+// are configured.
+const (
+	auditedGuests = 16
+	auditedTime   = 8 * time.Second
+)
+
+// observeGuests asks the running guests whose addresses are not all in their
+// configuration, when everything else is read and there is time left. What they
+// do not tell takes nothing from the audit.
+func (s *Session) observeGuests(c *cluster, places []*place, v *report.AuditFacts) {
+	if end, ok := s.ctx.Deadline(); ok && time.Until(end) < auditedTime {
+		return
+	}
+	asked := map[string][]int{}
+	for i, p := range places {
+		if p.Status == report.Running && p.Lock == "" && !p.Template && addressesOpen(p) {
+			asked[p.Node] = append(asked[p.Node], i)
+		}
+	}
+	var all []int
+	for node, of := range asked {
+		if _, err := c.at(node); err == nil && len(of) <= auditedGuests {
+			all = append(all, of...)
+		}
+	}
+	parallel(all, func(_, i int) {
+		seen, err := s.observed(places[i])
+		v.Guests[i].Seen = seen
+		v.Guests[i].Silent = err != nil && strings.HasPrefix(AsError(err).Message, "the guest agent does not answer")
+	})
+}
+
+// addressesOpen reports whether a guest may have addresses that its
+// configuration does not tell, and can be asked for them.
+func addressesOpen(p *place) bool {
+	if p.Type == "qemu" {
+		_, reason := agentAllowed(p.config)
+		return reason == ""
+	}
+	return slices.ContainsFunc(p.config.Current.NICs, func(n parse.GuestNIC) bool { return n.IPv4.Mode != parse.AddressStatic })
 }
 
 // auditFacts is what the inventory tells of a cluster's configuration.

@@ -19,7 +19,7 @@ func aGuest(t *testing.T, kind string, vmid int, status, conf string) AuditGuest
 	if err != nil {
 		t.Fatal(err)
 	}
-	return AuditGuest{Guest{VMID: vmid, Type: kind, Node: "n", Status: status, Name: fmt.Sprint("g", vmid), Template: c.Current.Template, Lock: c.Current.Lock}, &c}
+	return AuditGuest{Guest: Guest{VMID: vmid, Type: kind, Node: "n", Status: status, Name: fmt.Sprint("g", vmid), Template: c.Current.Template, Lock: c.Current.Lock}, Config: &c}
 }
 
 const good = "agent: 1\ncpu: host\nonboot: 1\nscsi0: lvm:vm-100-disk-0,size=4G\n"
@@ -117,6 +117,36 @@ func TestTwice(t *testing.T) {
 				}
 			}
 			if d := cmp.Diff(tt.want, got); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// What guests show of themselves counts like what is configured, on the device
+// that has the MAC.
+func TestTwiceAsSeen(t *testing.T) {
+	const mac = "bc:24:11:00:00:0b"
+	lxc := "onboot: 1\nunprivileged: 1\nnet0: name=eth0,hwaddr=BC:24:11:00:00:0A,bridge=vmbr0,ip=10.0.0.1/24\n"
+	vm := good + "net0: virtio=BC:24:11:00:00:0B,bridge=vmbr0\n"
+	seen := func(mac, ip string) parse.GuestInterface {
+		return parse.GuestInterface{Name: "eth0", MAC: mac, Addresses: []netip.Prefix{netip.MustParsePrefix(ip)}}
+	}
+	for _, tt := range []struct {
+		name string
+		seen []parse.GuestInterface
+		want []string
+	}{
+		{"another address", []parse.GuestInterface{seen(mac, "10.0.0.2/24")}, []string{}},
+		{"the same one", []parse.GuestInterface{seen(mac, "10.0.0.1/24")}, []string{"critical IP_DUPLICATE guest/100"}},
+		{"on a bridge inside", []parse.GuestInterface{seen("02:42:00:00:00:01", "10.0.0.1/24")}, []string{}},
+		{"on one of several VLANs inside", []parse.GuestInterface{seen(mac, "10.0.0.9/24"), seen(mac, "10.0.0.1/24")}, []string{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := aGuest(t, "qemu", 101, Running, vm)
+			g.Seen = tt.seen
+			v := AuditFacts{Now: healthNow, Guests: []AuditGuest{aGuest(t, "lxc", 100, Running, lxc), g}}
+			if d := cmp.Diff(tt.want, told(Judge{}.sameAddress(v))); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})

@@ -24,10 +24,14 @@ type AuditNode struct {
 	Certs       []parse.Certificate
 }
 
-// An AuditGuest is a guest with its configuration.
+// An AuditGuest is a guest with its configuration. Seen are the interfaces that
+// it shows itself, where it was asked; Silent says that its agent, which is
+// enabled, gave no answer.
 type AuditGuest struct {
 	Guest
 	Config *parse.GuestConfig
+	Seen   []parse.GuestInterface
+	Silent bool
 }
 
 // A VolumeSource is one storage as one node lists it: its disk images and
@@ -94,7 +98,7 @@ func (j Judge) auditGuest(v AuditFacts, g AuditGuest, managed map[int]string) []
 	if g.Type == "lxc" {
 		out = append(out, j.auditContainer(subject, s))
 	} else {
-		out = append(out, j.auditVM(subject, g.Template, s)...)
+		out = append(out, j.auditVM(subject, g)...)
 	}
 	out = append(out, j.auditDisks(subject, g, s)...)
 	return append(out, j.auditNICs(v, subject, g)...)
@@ -153,8 +157,9 @@ func (j Judge) auditContainer(subject string, s parse.GuestSettings) *Finding {
 	return nil
 }
 
-func (j Judge) auditVM(subject string, template bool, s parse.GuestSettings) []*Finding {
+func (j Judge) auditVM(subject string, g AuditGuest) []*Finding {
 	var out []*Finding
+	s := g.Config.Current
 	if cpu := cmp.Or(s.CPUType, "kvm64"); cpu == "kvm64" && s.Arch != "aarch64" {
 		value := "kvm64"
 		if s.CPUType == "" {
@@ -162,8 +167,11 @@ func (j Judge) auditVM(subject string, template bool, s parse.GuestSettings) []*
 		}
 		out = append(out, j.Find("GUEST_CPU_TYPE_KVM64", "", subject, "the CPU type is kvm64", Evidence{Name: "cpu", Value: value}))
 	}
-	if !template && (s.Agent == nil || !s.Agent.Enabled) {
+	switch {
+	case !g.Template && (s.Agent == nil || !s.Agent.Enabled):
 		out = append(out, j.Find("GUEST_AGENT_OFF", "", subject, "the guest agent is not enabled", Evidence{Name: "agent", Value: "0"}))
+	case g.Silent:
+		out = append(out, j.Find("GUEST_AGENT_SILENT", "", subject, "the guest agent is enabled but does not answer", Evidence{Name: "agent", Value: "1"}))
 	}
 	return out
 }
@@ -241,7 +249,7 @@ type claim struct {
 	segment Segment
 }
 
-// together groups claims that are on one network, in their order.
+// sameSegment groups claims that are on one network, in their order.
 func sameSegment(all []claim) [][]claim {
 	var groups [][]claim
 	for _, c := range all {
@@ -301,6 +309,13 @@ func (j Judge) sameAddress(v AuditFacts) []*Finding {
 			}
 		}
 	}
+	for _, g := range v.Guests {
+		for _, n := range g.Config.Current.NICs {
+			for _, a := range g.seenOn(n) {
+				add(a, v.claimOf(g, n))
+			}
+		}
+	}
 	for _, node := range slices.Sorted(maps.Keys(v.Nodes)) {
 		for _, l := range v.Nodes[node].Links {
 			for _, a := range l.Addresses {
@@ -313,6 +328,24 @@ func (j Judge) sameAddress(v AuditFacts) []*Finding {
 	return j.twice("IP_DUPLICATE", "address", claims)
 }
 
+// seenOn are the addresses that a guest shows on a network device. Where several
+// of its interfaces have the device's MAC, as VLANs inside the guest do, it is
+// not known which network they are on.
+func (g AuditGuest) seenOn(n parse.GuestNIC) []netip.Prefix {
+	var out []netip.Prefix
+	with := 0
+	for _, i := range g.Seen {
+		if n.MAC != "" && strings.EqualFold(i.MAC, n.MAC) {
+			with++
+			out = append(out, i.Addresses...)
+		}
+	}
+	if with != 1 {
+		return nil
+	}
+	return out
+}
+
 // twice makes a finding of every value that two or more have on one network:
 // critical when two of them are live.
 func (j Judge) twice(code, what string, claims map[string][]claim) []*Finding {
@@ -322,7 +355,11 @@ func (j Judge) twice(code, what string, claims map[string][]claim) []*Finding {
 			continue
 		}
 		for _, g := range sameSegment(claims[value]) {
+			slices.SortStableFunc(g, func(a, b claim) int { return cmp.Compare(a.vmid, b.vmid) })
 			g = slices.CompactFunc(g, func(a, b claim) bool { return a.who == b.who })
+			if g[0].vmid == 0 && len(g) > 1 { // a node: the guest is who can change
+				g = append(g[1:], g[0])
+			}
 			if len(g) < 2 {
 				continue
 			}
