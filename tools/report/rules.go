@@ -42,8 +42,9 @@ type Evidence struct {
 }
 
 // A Finding is something an operator may want to change. Subject is guest/101,
-// node/pve1, storage/pve1/local, stack/101/media or cluster; in an answer over
-// several clusters the cluster's name stands before it. Threshold says the
+// node/pve1, node/pve1/sda (a disk), storage/pve1/local (a storage, or a pool of
+// the node), stack/101/media, job/backup-1 (a backup job) or cluster; in an answer
+// over several clusters the cluster's name stands before it. Threshold says the
 // limit that was passed and where it comes from.
 type Finding struct {
 	Code      string     `json:"code"`
