@@ -278,14 +278,16 @@ func failure(out output) *Error {
 		}
 		return false
 	}
-	if has("insufficient permission", "not seeing messages") { // journalctl shows a user nothing, or the user's own, and exits well
+	good := f.Good(out.Exit, out.Stderr)
+	if has("insufficient permission", "not seeing messages") || // journalctl shows a user nothing, or the user's own, and may exit well
+		good && !out.Root && len(out.Stdout) == 0 && strings.HasSuffix(f.Argv[0], "/journalctl") {
 		e := denied(out)
 		if !out.Root {
 			e.Message += ", or the group systemd-journal"
 		}
 		return e
 	}
-	if f.Good(out.Exit, out.Stderr) {
+	if good {
 		return nil
 	}
 	if bad := sudoTrouble(out); bad != nil {
@@ -326,6 +328,9 @@ func denied(out output) *Error {
 		return e.hint("look at the node: a container without rights, or AppArmor, may be in the way")
 	}
 	e := errorf(report.PermissionDenied, "%s needs %s on the node", f.ID, rightsText(f.Rights))
+	if f.Role == allowlist.Docker {
+		return e.hint("put the user into the group docker (it is as strong as root), or log in as root")
+	}
 	if f.Rights == allowlist.WWWData {
 		return e.hint("put the user into group www-data, log in as root, or use the gate: `pvelens gate install-script`")
 	}
