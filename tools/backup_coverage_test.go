@@ -50,7 +50,7 @@ func TestOneBackupServerForTwoClusters(t *testing.T) {
 		return map[string]fixtures.Answer{
 			"state": printed("==> /etc/pve/.members <==\n{\"nodename\":\"" + name + "\",\"version\":1}\n\n==> /etc/pve/.vmlist <==\n{\"version\":1,\"ids\":{" + guests + "}}\n\n==> /etc/pve/.rrd <==\n" +
 				"pve2-node/" + name + ":86400::1795971290:0.1:4:0.1:0.0:8589934592:4294967296:0:0:100000000000:20000000000:1:1\npve2-storage/" + name + "/pbs:1795971290:1000000000000:1000\n"),
-			"guest-configs": printed("/etc/pve/nodes/" + name + "/lxc/101.conf:hostname: a\n/etc/pve/nodes/" + name + "/lxc/102.conf:hostname: b\n"), "pools": printed(""), "backup-logs": {Exit: 1}, "clock": printed("1795971300.000000000+0000\n"),
+			"guest-configs": printed("/etc/pve/nodes/" + name + "/lxc/101.conf:hostname: a\n/etc/pve/nodes/" + name + "/lxc/102.conf:hostname: b\n"), "pools": {Exit: 1}, "backup-logs": {Exit: 1}, "clock": printed("1795971300.000000000+0000\n"),
 			"cluster-configs": printed("/etc/pve/storage.cfg:dir: local\n/etc/pve/storage.cfg:\tpath /var/lib/vz\n/etc/pve/storage.cfg:\tcontent iso\n/etc/pve/storage.cfg:pbs: pbs\n/etc/pve/storage.cfg:\tdatastore main\n/etc/pve/storage.cfg:\tserver PBS.example.org\n/etc/pve/storage.cfg:\tcontent backup\n" +
 				"/etc/pve/jobs.cfg:vzdump: nightly\n/etc/pve/jobs.cfg:\tall 1\n/etc/pve/jobs.cfg:\tschedule 02:30\n/etc/pve/jobs.cfg:\tstorage pbs\n"),
 			"backups+" + name + "+pbs": printed(archives),

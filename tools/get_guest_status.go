@@ -138,12 +138,12 @@ func (s *Session) cgroup(e *entry, p *place) *parse.Cgroup {
 	form := p.Type + "-cgroup"
 	out, err := s.ask(s.ctx, e, form, fmt.Sprint(p.VMID))
 	if err != nil {
-		s.note(p.Node, err)
+		s.miss(p.Node, err)
 		return nil
 	}
 	c, notes, err := parse.ParseCgroup(p.Type, p.VMID, out)
 	if err != nil {
-		s.note(p.Node, unread(form, err))
+		s.miss(p.Node, unread(form, err))
 		return nil
 	}
 	s.notes(p.Node, form, notes)

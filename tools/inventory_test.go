@@ -198,6 +198,9 @@ func TestAHugeOutputIsCutAndNotUsed(t *testing.T) {
 // An output of which a part is missing is not complete, however well it parses.
 func TestWhatIsMissingInAWholeOutput(t *testing.T) {
 	for _, tt := range []struct{ name, form, out, tool, args, want string }{
+		{"an output that lost all", "pools", "", "list_guests", `{}`, "pools: no output came"},
+		{"an output that lost its end", "pools", "pool:prod:x:101::\npool:te", "list_guests", `{}`, "pools: the output is cut"},
+		{"a file that tail should have headed", "lxc-cgroup+101", "==> /sys/fs/cgroup/lxc/101/memory.current <==\n5\n", "get_guest_status", `{"guest":101}`, "lxc-cgroup: the output is cut: /sys/fs/cgroup/lxc/{vmid}/memory.max is neither"},
 		{"no configuration at all", "guest-configs", "", "list_guests", `{}`, "no setting of guest 101 came (2 in all)"},
 		{"no configuration of one guest", "guest-configs", "/etc/pve/nodes/pve-a/lxc/101.conf:hostname: a\n", "list_snapshots", `{}`, "no setting of guest 102 came (1 in all)"},
 		{"an empty configuration", "lxc-config+pve-a+101", "", "get_guest_config", `{"guest":101}`, "no setting of guest 101 came"},
@@ -205,7 +208,11 @@ func TestWhatIsMissingInAWholeOutput(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := member("pve-a", stateOf(fmt.Sprintf(twoMembers, "pve-a"), twoGuests, twoNumbers))
-			m.Source.(instead).answers[tt.form] = printed(tt.out)
+			a := printed(tt.out)
+			if tt.out == "" && tt.form != "pools" {
+				a.Exit = 1 // as grep without a line
+			}
+			m.Source.(instead).answers[tt.form] = a
 			env := replay(t, scenario(m), fixtures.Options{})
 			b, err := Encode(answer[report.Tabler](t, env, tt.tool, tt.args))
 			if err != nil {

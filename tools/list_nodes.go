@@ -55,7 +55,9 @@ func (s *Session) versions(c *cluster) map[string]string {
 			}
 			return
 		}
-		out[i] = p.Versions["pve-manager"]
+		if out[i] = p.Versions["pve-manager"]; out[i] == "" {
+			s.miss(node, errorf(report.Internal, "node-packages: pve-manager is not among the installed packages that were told"))
+		}
 	})
 	versions := map[string]string{}
 	for i, node := range c.nodes() {

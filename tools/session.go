@@ -234,10 +234,36 @@ func (s *Session) ask(ctx context.Context, e *entry, id string, values ...string
 		}
 		bad = failure(out)
 	}
+	if bad == nil {
+		bad = partOf(out)
+	}
 	if bad != nil {
 		return nil, bad
 	}
 	return out.Stdout, nil
+}
+
+// partOf says that an output cannot be whole although its exit status is good, or
+// nil. grep exits 0 only with a line, and tail -v heads every file that it does
+// not call missing; what prints lines ends with one.
+func partOf(out output) *Error {
+	argv := out.Form.Argv
+	program := argv[0][strings.LastIndexByte(argv[0], '/')+1:]
+	lines := slices.Contains([]string{"grep", "df", "dpkg-query"}, program)
+	switch {
+	case lines && len(out.Stdout) == 0 && out.Exit == 0:
+		return errorf(report.Internal, "%s: no output came, although its exit status says that there is some", out.Form.ID)
+	case lines && len(out.Stdout) > 0 && !bytes.HasSuffix(out.Stdout, []byte("\n")):
+		return errorf(report.Internal, "%s: the output is cut: its last line has no end", out.Form.ID)
+	case program == "tail":
+		for _, path := range argv[1:] {
+			name := path[strings.LastIndexByte(path, '}')+1:] // after the slot
+			if path[0] == '/' && !bytes.Contains(out.Stdout, []byte(name+" <==\n")) && !bytes.Contains(out.Stderr, []byte(name)) {
+				return errorf(report.Internal, "%s: the output is cut: %s is neither in it nor called missing", out.Form.ID, path)
+			}
+		}
+	}
+	return nil
 }
 
 // become changes how commands on the entry get rights from now on.

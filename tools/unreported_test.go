@@ -6,9 +6,23 @@ import (
 	"testing"
 	"time"
 
+	"pvelens/allowlist"
 	"pvelens/fixtures"
 	"pvelens/tools/report"
 )
+
+// procOf is what node-proc prints where the files are all there are.
+func procOf(text string) fixtures.Answer {
+	a := fixtures.Answer{Stdout: []byte(text), Exit: 1}
+	for _, f := range allowlist.Forms() {
+		for _, word := range f.Argv {
+			if f.ID == "node-proc" && strings.HasPrefix(word, "/") && !strings.Contains(text, word) {
+				a.Stderr = fmt.Appendf(a.Stderr, "/usr/bin/tail: cannot open '%s' for reading: No such file or directory\n", word)
+			}
+		}
+	}
+	return a
+}
 
 // What pvestatd leaves out is asked for, or said to be missing: an answer that
 // lacks it is not complete.
@@ -47,7 +61,7 @@ func TestUnreported(t *testing.T) {
 				"lxc-list":      printed(tt.pctList),
 				"qemu-list":     {Exit: 1, Stderr: []byte("broken\n")},
 				"node-packages": printed("pve-manager\t8.4.1\tii \n"),
-				"node-proc":     printed("==> /proc/uptime <==\n5000.10 100.00\n\n==> /proc/meminfo <==\nMemTotal: 32768000 kB\nMemAvailable: 20000000 kB\n"),
+				"node-proc":     procOf("==> /proc/uptime <==\n5000.10 100.00\n\n==> /proc/meminfo <==\nMemTotal: 32768000 kB\nMemAvailable: 20000000 kB\n"),
 				"node-df":       printed("Type Inodes IUsed 1B-blocks Used Avail Filesystem Mounted on\next4 10 1 100 20 75 /dev/sda1 /\n"),
 				"mounts":        printed("/dev/sda1 / ext4 rw\n"), "storage-reasons": {Exit: 1},
 			}), fixtures.Options{})
