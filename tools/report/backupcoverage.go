@@ -420,9 +420,7 @@ func (v *CoverageView) verdict(g Guest, c Cover, good *Archive, archives []Archi
 		return CoverUncovered, uncoveredBecause(c, len(v.Jobs))
 	case !v.Asked:
 		return Unknown, "a job takes it; archives were not asked for"
-	case good != nil && g.Template:
-		return CoverFresh, ""
-	case good != nil && stale == nil:
+	case good != nil && stale == nil: // of a template, any archive is good enough
 		return CoverFresh, ""
 	case v.mistakable(archives) != "":
 		return Unknown, v.mistakable(archives)

@@ -249,6 +249,7 @@ func TestRetention(t *testing.T) {
 		{"nothing anywhere", "storage nas", "", true},
 		{"the job keeps some", "storage nas\n\tprune-backups keep-last=3", "", false},
 		{"the job keeps all", "storage nas\n\tprune-backups keep-all=1", "", true},
+		{"keep-all wins over a number", "storage nas\n\tprune-backups keep-all=1,keep-last=2", "", true},
 		{"keep-all=0 and a number", "storage nas\n\tprune-backups keep-all=0,keep-last=2", "", false},
 		{"the old form", "storage nas\n\tmaxfiles 3", "", false},
 		{"the old form without a limit", "storage nas\n\tmaxfiles 0", "", true},
