@@ -31,7 +31,7 @@ var configAudit = define("config_audit", "Audit the whole cluster",
 			return nil, err
 		}
 		found := make([][]*report.Finding, len(inv.clusters))
-		a := &auditing{total: 5 * len(inv.clusters)}
+		a := &auditing{total: 6 * len(inv.clusters)}
 		for _, c := range inv.clusters {
 			a.total += len(c.nodes())
 		}
@@ -121,6 +121,15 @@ func (s *Session) auditCluster(inv *inventory, c *cluster, a *auditing) []*repor
 		{"snapshots", func() {
 			_, fs := s.snapshotGuests(places)
 			add(fs...)
+		}},
+		{"networks", func() {
+			// The file is read for its names alone: without it a bridge that is
+			// missing is still missing.
+			if sdn := told(s, c.server, "sdn", noNotes(parse.ParseSDN), s.note); sdn.ok && sdn.value != nil {
+				for _, n := range sdn.value.VNets {
+					v.VNets = append(v.VNets, n.ID)
+				}
+			}
 		}},
 		{"volumes", func() {
 			if c.has(needCluster) && v.Whole {

@@ -55,6 +55,7 @@ type AuditFacts struct {
 	HA          []parse.HAResource
 	Nodes       map[string]AuditNode
 	Volumes     []VolumeSource
+	VNets       []string // of SDN: each is a bridge on its nodes once it is applied
 	Whole       bool
 	Now         time.Time
 }
@@ -207,11 +208,14 @@ func (j Judge) auditNICs(v AuditFacts, subject string, g AuditGuest) []*Finding 
 		case n.Bridge == "" && g.Type == "qemu":
 			out = append(out, j.Find("NET_NO_BRIDGE", "", subject, key+" has no bridge", Evidence{Name: key, Value: Clean(n.Model)}))
 		case n.Bridge != "" && read && node.Links != nil && !slices.ContainsFunc(node.Links, func(l parse.Link) bool { return l.Name == n.Bridge }):
-			severity := Critical
+			severity, message := Critical, fmt.Sprintf("%s is on %s, which node %s does not have", key, bridge, g.Node)
 			if g.Status == Stopped && !g.Config.Current.OnBoot {
 				severity = Warning
 			}
-			out = append(out, j.Find("NET_BRIDGE_MISSING", severity, subject, fmt.Sprintf("%s is on %s, which node %s does not have", key, bridge, g.Node), Evidence{Name: "bridge", Value: bridge}))
+			if slices.Contains(v.VNets, n.Bridge) {
+				message = fmt.Sprintf("%s is on the SDN vnet %s, which is not applied on node %s", key, bridge, g.Node)
+			}
+			out = append(out, j.Find("NET_BRIDGE_MISSING", severity, subject, message, Evidence{Name: "bridge", Value: bridge}))
 		}
 		if n.LinkDown {
 			out = append(out, j.Find("NET_LINK_DOWN", "", subject, key+" is disconnected", Evidence{Name: key, Value: "link_down=1"}))
