@@ -71,7 +71,7 @@ func (a *app) showHead(h *report.Answer) error {
 func (a *app) writeProblems(b *strings.Builder, ps []report.Problem) {
 	for len(ps) > 0 {
 		first, n := ps[0], 1
-		for n < len(ps) && ps[n].Node == first.Node && ps[n].Code == first.Code {
+		for n < len(ps) && first.Node != "" && ps[n].Node == first.Node && ps[n].Code == first.Code {
 			n++
 		}
 		var said, hints []string

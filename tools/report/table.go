@@ -29,20 +29,18 @@ type Tabler interface {
 func (t Table) Write(w io.Writer) error { return t.WriteWidth(w, 0) }
 
 // WriteWidth is Write for a terminal of a width in columns: where the table is
-// wider, the widest columns of text become narrower, their cells go on in the
-// next line, and a word that is too long loses its middle. Numbers are never
-// cut. A width of 0 is no limit.
+// wider, columns that say nothing are left out, the widest columns of text become
+// narrower, their cells go on in the next line, and a word that is too long loses
+// its middle. Numbers are never cut. A width of 0 is no limit.
 func (t Table) WriteWidth(w io.Writer, width int) error {
 	var b strings.Builder
 	if t.Title != "" {
 		writeLines(&b, Wrap(line(t.Title), width))
 	}
-	rows := make([][]string, 0, len(t.Rows)+1)
-	if len(t.Columns) > 0 && len(t.Rows) > 0 {
-		rows = append(rows, t.head())
-	}
-	for _, r := range t.Rows {
-		rows = append(rows, t.cells(r))
+	rows := t.rows()
+	if width > 0 && total(t.widths(rows, 0)) > width {
+		t = t.withoutEmpty()
+		rows = t.rows()
 	}
 	widths := t.widths(rows, width)
 	for _, r := range rows {
@@ -53,6 +51,18 @@ func (t Table) WriteWidth(w io.Writer, width int) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// rows are the head and the cells.
+func (t Table) rows() [][]string {
+	if len(t.Columns) == 0 || len(t.Rows) == 0 {
+		return nil
+	}
+	rows := [][]string{t.head()}
+	for _, r := range t.Rows {
+		rows = append(rows, t.cells(r))
+	}
+	return rows
 }
 
 func (t Table) head() []string {
@@ -85,12 +95,17 @@ const (
 )
 
 // widths are the columns' widths, together at most most where text allows it.
-// Text is broken at its blanks before a word is cut.
+// Text is broken at its blanks before a word is cut; of a column of numbers only
+// the name is broken. The first row is the head.
 func (t Table) widths(rows [][]string, most int) []int {
 	widths, words := make([]int, len(t.Columns)), make([]int, len(t.Columns))
-	for _, r := range rows {
+	for n, r := range rows {
 		for i, c := range r {
 			widths[i] = max(widths[i], columns(c))
+			if n > 0 && t.right(i) {
+				words[i] = max(words[i], columns(c))
+				continue
+			}
 			for w := range strings.FieldsSeq(c) {
 				words[i] = max(words[i], columns(w))
 			}
@@ -99,34 +114,71 @@ func (t Table) widths(rows [][]string, most int) []int {
 	if most <= 0 {
 		return widths
 	}
-	total := 2 * (len(widths) - 1)
-	for i, w := range widths {
-		total += w
-		words[i] = max(narrow, words[i])
-	}
-	total = t.shrink(widths, words, total, most)
 	for i := range words {
-		words[i] = max(narrowest, columns(t.Columns[i]))
+		if !t.right(i) {
+			words[i] = max(narrow, words[i])
+		}
 	}
-	t.shrink(widths, words, total, most)
+	shrink(widths, words, most)
+	for i := range words {
+		if !t.right(i) {
+			words[i] = max(narrowest, columns(t.Columns[i]))
+		}
+	}
+	shrink(widths, words, most)
 	return widths
 }
 
-// shrink takes from the widest columns of text, down to their least width.
-func (t Table) shrink(widths, least []int, total, most int) int {
-	for ; total > most; total-- {
+// right reports whether a column is aligned to the right, as numbers are.
+func (t Table) right(i int) bool { return strings.HasPrefix(t.Columns[i], ">") }
+
+// total is the width of a row.
+func total(widths []int) int {
+	n := 2 * (len(widths) - 1)
+	for _, w := range widths {
+		n += w
+	}
+	return n
+}
+
+// shrink takes from the widest columns, down to their least width.
+func shrink(widths, least []int, most int) {
+	for total := total(widths); total > most; total-- {
 		widest := -1
 		for i, w := range widths {
-			if !strings.HasPrefix(t.Columns[i], ">") && w > least[i] && (widest < 0 || w > widths[widest]) {
+			if w > least[i] && (widest < 0 || w > widths[widest]) {
 				widest = i
 			}
 		}
 		if widest < 0 {
-			break
+			return
 		}
 		widths[widest]--
 	}
-	return total
+}
+
+// withoutEmpty leaves out the columns in which no row says anything.
+func (t Table) withoutEmpty() Table {
+	out := t
+	out.Columns, out.Rows = nil, make([][]string, len(t.Rows))
+	for i, name := range t.Columns {
+		said := false
+		for _, r := range t.Rows {
+			said = said || i < len(r) && r[i] != ""
+		}
+		if !said {
+			continue
+		}
+		out.Columns = append(out.Columns, name)
+		for n, r := range t.Rows {
+			c := ""
+			if i < len(r) {
+				c = r[i]
+			}
+			out.Rows[n] = append(out.Rows[n], c)
+		}
+	}
+	return out
 }
 
 func (t Table) writeRow(b *strings.Builder, row []string, widths []int) {
@@ -144,7 +196,7 @@ func (t Table) writeRow(b *strings.Builder, row []string, widths []int) {
 				c = cells[i][n]
 			}
 			pad := strings.Repeat(" ", max(0, widths[i]-columns(c)))
-			if strings.HasPrefix(t.Columns[i], ">") {
+			if t.right(i) {
 				c = pad + c
 			} else {
 				c += pad

@@ -69,3 +69,21 @@ func FuzzWrap(f *testing.F) {
 		}
 	})
 }
+
+// TestRoom: a table that is too wide first loses columns that say nothing, then
+// breaks the names of its numbers.
+func TestRoom(t *testing.T) {
+	table := Table{Columns: []string{"name", "tags", ">last run failed", "why"}, Rows: [][]string{{"one", "", "3", "a reason"}, {"two", "", "12.5 GiB", "in short"}}}
+	var b strings.Builder
+	if err := table.WriteWidth(&b, 24); err != nil {
+		t.Fatal(err)
+	}
+	want := `NAME  LAST RUN  WHY
+        FAILED
+one          3  a reason
+two   12.5 GiB  in short
+`
+	if d := cmp.Diff(want, b.String()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
