@@ -637,11 +637,15 @@ func (b *addressBook) containers() {
 		}
 		for _, d := range r.Details {
 			for _, n := range d.Networks {
+				maybe := ""
+				if !slices.Contains(b.gateways, n.Gateway) {
+					maybe = "whether network " + report.Clean(n.Name) + " is one of the guest's own cannot be told"
+				}
 				for _, p := range []netip.Prefix{n.IPv4, n.IPv6} {
 					if p.IsValid() && n.Assigned {
 						b.holders = append(b.holders, report.Holder{
 							Subject: "container", Detail: fmt.Sprintf("container %s in %s, network %s", report.Clean(d.Name), whereText(r.Place.Where), report.Clean(n.Name)),
-							Source: "container", Address: p.Addr(), Prefix: p, MAC: n.MAC, Running: true,
+							Source: "container", Address: p.Addr(), Prefix: p, MAC: n.MAC, Running: true, Maybe: maybe,
 						})
 					}
 				}

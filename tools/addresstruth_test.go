@@ -7,7 +7,10 @@ import (
 
 	"pvelens/allowlist"
 	"pvelens/fixtures"
+	"pvelens/profiles"
+	"pvelens/tools/parse"
 	"pvelens/tools/report"
+	"pvelens/transport"
 )
 
 // checkIn asks for an address in a scenario, with 10.20.0.0/24 permitted.
@@ -129,5 +132,33 @@ func TestEveryAddressOfARawInterface(t *testing.T) {
 		if r := checkIn(t, sc, address); r.Verdict != report.InUse {
 			t.Errorf("%s: %s because %s", address, r.Verdict, r.Reason)
 		}
+	}
+}
+
+// Two sites behind their jump hosts use the same addresses: a node that has not
+// answered is not taken for a member of the other site's cluster.
+func TestOneAddressBehindTwoJumpHosts(t *testing.T) {
+	at := func(addr, jump string) *entry {
+		target := &profiles.Target{HostName: addr}
+		if jump != "" {
+			target.ProxyJump = []*profiles.Target{{HostName: jump, Port: 22}}
+		}
+		return &entry{dest: "x" + addr, host: &transport.Host{Target: target}}
+	}
+	state := &parse.State{}
+	state.Members.Cluster = &parse.ClusterInfo{Name: "lab"}
+	state.Members.Nodes = []parse.Member{{Name: "pve-a", IP: "10.0.0.1"}, {Name: "pve-b", IP: "10.0.0.2"}}
+	server := at("10.0.0.1", "site-a")
+	c := &cluster{Name: "lab", State: state, server: server, members: map[string]*entry{"pve-a": server}}
+	inv := &inventory{clusters: []*cluster{c}}
+	for jump, want := range map[string]bool{"site-a": true, "site-b": false, "": false} {
+		e := at("10.0.0.2", jump)
+		owner, _ := inv.owner(e)
+		if got := (*Session)(nil).isMember(e, arrival{entry: server, state: state}); got != want || (owner != nil) != want {
+			t.Errorf("behind %q: member %v, owner %v", jump, got, owner)
+		}
+	}
+	if !inv.knows(at("10.0.0.1", "site-a")) || inv.knows(at("10.0.0.1", "site-b")) || inv.knows(at("10.0.0.9", "site-a")) {
+		t.Error("a second name of a node is known, another site's is not")
 	}
 }

@@ -289,14 +289,27 @@ func (s *Session) isMember(e *entry, a arrival) bool {
 	if _, id, _ := e.learned(); id != "" {
 		return id == identity(a.state, a.entry)
 	}
+	addr, way := e.address()
+	if _, same := a.entry.address(); addr == "" || way != same {
+		return false
+	}
+	return slices.ContainsFunc(a.state.Members.Nodes, func(m parse.Member) bool { return m.IP == addr })
+}
+
+// address is where an entry is, and the way there: behind two jump hosts one
+// address is two machines. "" while it is not known.
+func (e *entry) address() (addr, way string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.host == nil || e.host.Target == nil {
-		return false
+		return "", ""
 	}
-	return slices.ContainsFunc(a.state.Members.Nodes, func(m parse.Member) bool {
-		return m.IP != "" && m.IP == e.host.Target.HostName
-	})
+	t := e.host.Target
+	way = t.ProxyCommand
+	for _, hop := range t.ProxyJump {
+		way += fmt.Sprintf(" %s:%d", hop.HostName, hop.Port)
+	}
+	return t.HostName, way
 }
 
 // group merges the answers of one cluster's members, and tells what became of
@@ -408,10 +421,10 @@ func (s *Session) others(inv *inventory, got []arrival) {
 			}
 			continue
 		}
-		if len(inv.clusters) > 0 {
-			inv.unplaced = append(inv.unplaced, e)
-			if here {
-				s.miss(e.dest, err)
+		if here && len(inv.clusters) > 0 {
+			s.miss(e.dest, err)
+			if !inv.knows(e) {
+				inv.unplaced = append(inv.unplaced, e)
 			}
 		}
 	}
@@ -426,19 +439,15 @@ func (inv *inventory) owner(e *entry) (*cluster, string) {
 			return c, node
 		}
 	}
-	e.mu.Lock()
-	addr := ""
-	if e.host != nil && e.host.Target != nil {
-		addr = e.host.Target.HostName
-	}
-	e.mu.Unlock()
+	addr, way := e.address()
 	var found *cluster
 	for _, c := range inv.clusters {
+		_, same := c.server.address()
 		for _, m := range c.State.Members.Nodes {
 			if c.members[m.Name] != nil {
 				continue
 			}
-			if m.IP != "" && m.IP == addr {
+			if m.IP != "" && m.IP == addr && way == same {
 				return c, m.Name
 			}
 			if found == nil && strings.EqualFold(m.Name, shortName(e.dest)) {
@@ -450,6 +459,15 @@ func (inv *inventory) owner(e *entry) (*cluster, string) {
 		return nil, ""
 	}
 	return found, node
+}
+
+// knows reports whether a silent entry is another name of a node that has one.
+func (inv *inventory) knows(e *entry) bool {
+	addr, way := e.address()
+	return addr != "" && slices.ContainsFunc(inv.clusters, func(c *cluster) bool {
+		_, same := c.server.address()
+		return way == same && slices.ContainsFunc(c.State.Members.Nodes, func(m parse.Member) bool { return m.IP == addr })
+	})
 }
 
 // shortName is the first label of a destination, without user and port.

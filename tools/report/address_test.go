@@ -31,6 +31,16 @@ func TestJudgeAddress(t *testing.T) {
 		{"not asked", func(v *AddressView) { v.Unprobed = "x" }, Unknown, "it was not asked for: x"},
 		{"a source is missing", func(v *AddressView) { v.Probes = []*AddressProbe{silent}; v.Blocking = []string{"node pve2 is off"} }, Unknown, "pve2"},
 		{"an open question does not block", func(v *AddressView) { v.Probes = []*AddressProbe{silent}; v.Open = []string{"guest 5 dhcp"} }, Free, ""},
+		{"a container whose network may be the guest's own", func(v *AddressView) {
+			v.Probes, v.Holders = []*AddressProbe{silent}, []Holder{{Source: "container", Detail: "container x", Maybe: "cannot be told"}}
+		}, Unknown, "cannot be told"},
+		{"a guest of unknown state", func(v *AddressView) {
+			v.Holders = []Holder{{Source: "config", Detail: "guest 5", State: "unknown", Segment: &lan}}
+		}, InUse, "guest 5 (unknown)"},
+		{"one of two networks is silent", func(v *AddressView) {
+			v.Probes = []*AddressProbe{silent, {Node: "pve2", Dev: "vmbr0"}}
+		}, Unknown, "no end yet"},
+		{"one of two networks was asked", func(v *AddressView) { v.Probes, v.Unprobed = []*AddressProbe{silent}, "x" }, Unknown, "not asked for: x"},
 		{"nobody is on-link", func(v *AddressView) { v.Uplinks = nil }, Unknown, "on-link"},
 		{"INCOMPLETE after the probe", func(v *AddressView) {
 			v.Probes = []*AddressProbe{&AddressProbe{Node: "pve1", Dev: "vmbr0", After: []NeighbourSeen{neighbour("10.20.0.9", "", parse.NeighbourIncomplete)}}}

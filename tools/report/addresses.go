@@ -43,7 +43,7 @@ func Addresses(networks []netip.Prefix, holders []Holder, seen []NeighbourSeen, 
 		if !inside(h.Address) {
 			continue
 		}
-		r := AddressRow{Address: h.Address.String(), Who: Clean(h.Detail), How: h.Source, MAC: strings.ToLower(Clean(h.MAC)), Note: Clean(h.Aside), Live: liveSource(h.Source)}
+		r := AddressRow{Address: h.Address.String(), Who: Clean(h.Detail), How: h.Source, MAC: strings.ToLower(Clean(h.MAC)), Note: Clean(cmp.Or(h.Aside, h.Maybe)), Live: liveSource(h.Source)}
 		if h.Segment != nil {
 			r.Where = Clean(h.Segment.String())
 		}
