@@ -304,8 +304,8 @@ func makeFresh(t *testing.T, files ...string) {
 	}
 }
 
-// real are the programs of the allowlist that are the machine's own here.
-var real = []string{"/bin/grep", "/bin/df", "/bin/date", "/bin/echo", "/bin/true", "/usr/bin/tail", "/usr/bin/stat", "/usr/bin/dpkg-query", allowlist.GatePath}
+// untouched are the programs of the allowlist that are the machine's own here.
+var untouched = []string{"/bin/grep", "/bin/df", "/bin/date", "/bin/echo", "/bin/true", "/usr/bin/tail", "/usr/bin/stat", "/usr/bin/dpkg-query", allowlist.GatePath}
 
 // putPrograms puts stand-ins in the place of what only a Proxmox node has. A
 // program hangs while the file /run/hang has its name.
@@ -318,7 +318,7 @@ func putPrograms(t *testing.T) {
 	shell(t, `install -D -m 0755 "$1" /run/programs/pvelens.test`, self)
 	for _, f := range allowlist.Forms() {
 		program := f.Argv[0]
-		if f.Role == allowlist.Docker || slices.Contains(real, program) {
+		if f.Role == allowlist.Docker || slices.Contains(untouched, program) {
 			continue
 		}
 		shell(t, `
