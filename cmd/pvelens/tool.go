@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -135,8 +136,17 @@ func (a *app) completeParam(p tools.Param) func(*cobra.Command, []string, string
 				_, _ = t.Call(ctx, env, args)
 			}
 		}
-		return env.Completions(p.Name, word), cobra.ShellCompDirectiveNoFileComp
+		return slices.DeleteFunc(env.Completions(p.Name, word), strange), cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// strange reports whether a name holds a byte that means something to a shell. A
+// node or a guest can call itself anything; such a name is not offered, whatever a
+// shell's completion code would do with it.
+func strange(name string) bool {
+	return strings.ContainsFunc(name, func(r rune) bool {
+		return (r|0x20 < 'a' || r|0x20 > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("-._ ", r)
+	})
 }
 
 // progress writes one line on stderr, where a terminal shows it.
