@@ -57,7 +57,7 @@ var backupCoverage = define("backup_coverage", "Check backup coverage",
 			out.Brief()
 		}
 		s.fit(out, in.Limit,
-			func() bool { return report.Drop(&out.Findings, &out.MoreFindings, 5) },
+			func() bool { return report.Drop(&out.Findings, &out.MoreFindings, 3) },
 			func() bool { return report.Drop(&out.Storages, &out.MoreStorages, 8) },
 			func() bool { return len(out.Items) > 8 && report.Shorten(&out.Items, &out.Page, in.Offset) },
 			func() bool { return report.Drop(&out.Jobs, &out.MoreJobs, 5) },

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pvelens/fixtures"
+	"pvelens/fixtures/scenarios"
 	"pvelens/tools/parse"
 	"pvelens/tools/report"
 )
@@ -123,6 +124,55 @@ func BenchmarkPlanNodeEvacuation(b *testing.B) {
 				report.Judge{}.PlanEvacuation(v)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/guest")
+		})
+	}
+}
+
+// A file that cannot be read proves nothing: coverage is unknown, and nothing
+// is movable.
+func TestUnreadFilesProveNothing(t *testing.T) {
+	hangs := fixtures.Answer{Exit: 124} // timeout ended it
+	for _, form := range []string{"cluster-configs", "guest-configs", "ha-state", "pools", "backup-logs", "addresses", "corosync"} {
+		t.Run(form, func(t *testing.T) {
+			sc := scenarios.Named("trouble")
+			for i, m := range sc.Machines {
+				sc.Machines[i].Source = instead{m.Source, map[string]fixtures.Answer{form: hangs}}
+			}
+			env := replay(t, sc, fixtures.Options{})
+			cover := answer[*report.CoverageList](t, env, "backup_coverage", `{"archives":false,"limit":500}`)
+			plan := answer[*report.EvacuationPlan](t, env, "plan_node_evacuation", `{"node":"w1","limit":500}`)
+			s := cover.Summary
+			switch form {
+			case "cluster-configs":
+				if cover.Complete || s.Unknown != s.Guests {
+					t.Errorf("coverage: complete %v, %+v", cover.Complete, s)
+				}
+			case "pools":
+				if cover.Complete || s.Uncovered > 0 {
+					t.Errorf("coverage: complete %v, %+v: a pool job may take each", cover.Complete, s)
+				}
+			case "backup-logs":
+				if cover.Complete || s.LastRunFailed > 0 {
+					t.Errorf("coverage: complete %v, %d failed", cover.Complete, s.LastRunFailed)
+				}
+			}
+			moved := plan.Summary.Live + plan.Summary.Restart + plan.Summary.Offline + plan.Summary.HA
+			switch form {
+			case "cluster-configs", "guest-configs", "ha-state":
+				if plan.Complete || moved > 0 {
+					t.Errorf("plan: complete %v, %d guests would move", plan.Complete, moved)
+				}
+			case "addresses":
+				for _, g := range plan.Guests {
+					if g.Target != "" && g.VMID != 110 { // which has no bridge
+						t.Errorf("guest %d goes to %s without a proven bridge", g.VMID, g.Target)
+					}
+				}
+			case "corosync":
+				if plan.Complete || plan.NMinus1[0].KeepsQuorum != nil {
+					t.Errorf("plan: complete %v, quorum known", plan.Complete)
+				}
+			}
 		})
 	}
 }

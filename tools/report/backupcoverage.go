@@ -591,8 +591,13 @@ func (l *CoverageList) Brief() {
 		if r.LastRun != nil && r.LastRun.Result == "ok" && r.NewestAt != "" {
 			r.LastRun = nil
 		}
-		if r.Verdict == CoverUncovered {
+		switch r.Verdict {
+		case CoverUncovered:
 			r.Passed = nil // the reason says it
+		case CoverStale:
+			r.NotRead = nil // nothing that could hold a newer one
+		case Unknown:
+			r.Read = nil
 		}
 	}
 }

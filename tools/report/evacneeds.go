@@ -18,6 +18,7 @@ type evacNeeds struct {
 	storages []string         // needed on the target
 	local    map[string]int64 // bytes to copy, by storage
 	mappings []parse.PassedDevice
+	vcpus    int64
 	with     bool // local disks or a local cloud-init drive go along
 }
 
@@ -265,12 +266,20 @@ func machine(s parse.GuestSettings, n *evacNeeds) {
 	if s.Hugepages != "" {
 		n.block("hugepages is set, and whether the target can give them is not known")
 	}
+	n.vcpus = max(n.vcpus, orOne(s.Cores)*orOne(s.Sockets))
 	switch model := Clean(s.CPUType); {
 	case model == "host" || model == "max":
 		n.noLive = appendOnce(n.noLive, "its CPU type is "+model+", and whether the nodes' CPUs are alike is not known")
 	case !slices.Contains(baselineCPUs, s.CPUType):
 		n.caveats = appendOnce(n.caveats, "its CPU type is "+model+"; that the target's CPU has it is not known, and if not it keeps running here")
 	}
+}
+
+func orOne(n *int64) int64 {
+	if n == nil {
+		return 1
+	}
+	return min(*n, 1<<20)
 }
 
 // raw looks at what only a container has: lines that Proxmox passes on unread.

@@ -360,6 +360,9 @@ func (v *EvacView) lacks(to *room, g Guest, n evacNeeds) string {
 	node := to.row.Node
 	var out []string
 	site := v.Sites[node]
+	if r := v.Cluster.State.RRD.Nodes[node]; r.CPUs != nil && n.vcpus > *r.CPUs {
+		out = append(out, fmt.Sprintf("it has %d CPUs, and a VM with %d starts only where there are as many", *r.CPUs, n.vcpus))
+	}
 	for _, b := range n.bridges {
 		switch {
 		case site.Links == nil:

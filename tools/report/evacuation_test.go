@@ -107,7 +107,7 @@ func evacCluster(t *testing.T, kind string, vmid int, status, config string) Eva
 		storages []string
 	}{{"a", 64 * gibi, []string{"local", "thin", "tank", "ceph", "isos"}}, {"b", 32 * gibi, []string{"local", "thin", "tank", "ceph", "isos"}}, {"c", 8 * gibi, []string{"local", "ceph", "isos"}}} {
 		st.Members.Nodes = append(st.Members.Nodes, parse.Member{Name: n.name, Online: &yes})
-		st.RRD.Nodes[n.name] = parse.RRDNode{Node: n.name, Time: &at, Uptime: Ptr(int64(86400)), MemTotal: &n.mem, ARCSize: Ptr(int64(0))}
+		st.RRD.Nodes[n.name] = parse.RRDNode{Node: n.name, Time: &at, Uptime: Ptr(int64(86400)), MemTotal: &n.mem, CPUs: Ptr(int64(8)), ARCSize: Ptr(int64(0))}
 		for _, s := range n.storages {
 			st.RRD.Storages = append(st.RRD.Storages, parse.RRDStorage{Node: n.name, Storage: s, Time: &at, Total: Ptr(100 * gibi), Used: Ptr(40 * gibi)})
 		}
@@ -160,6 +160,8 @@ func TestEveryBlockerOfAnEvacuation(t *testing.T) {
 		{name: "CPU type host", config: vm + "cpu: host,flags=+aes\n", action: "offline", target: "b", why: "CPU type is host"},
 		{name: "CPU type host, stopped", status: "stopped", config: vm + "cpu: host\n", action: "offline", target: "b", why: "does not run"},
 		{name: "a CPU type that the target may not have", config: vm + "cpu: x86-64-v4\n", action: "live", target: "b", why: "x86-64-v4; that the target's CPU has it is not known"},
+		{name: "as many CPUs as the target", config: vm + "cores: 4\nsockets: 2\n", action: "live", target: "b"},
+		{name: "more CPUs than the target", config: vm + "cores: 9\n", action: "blocked", why: "b, c: it has 8 CPUs, and a VM with 9"},
 		{name: "a hook script on local storage", config: vm + "hookscript: local:snippets/h.pl\n", action: "blocked", why: "local:snippets/h.pl"},
 		{name: "a hook script on shared storage", config: vm + "hookscript: isos:snippets/h.pl\n", action: "live", target: "b"},
 		{name: "cloud-init from a local snippet", config: vm + "cicustom: user=local:snippets/u.yaml\n", action: "blocked", why: "local:snippets/u.yaml"},
