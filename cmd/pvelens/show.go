@@ -52,8 +52,11 @@ func (a *app) showHead(h *report.Answer) error {
 	if len(h.Problems) > 0 || !h.Complete {
 		b.WriteString("\n")
 	}
-	if !h.Complete {
+	switch {
+	case !h.Complete:
 		b.WriteString(a.paint(yellow, "This answer is incomplete.") + "\n")
+	case len(h.Problems) > 0:
+		b.WriteString("This answer is complete. Noticed on the way:\n")
 	}
 	a.writeProblems(&b, h.Problems)
 	if h.Source != "" && h.CollectedAt != "" {
