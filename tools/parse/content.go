@@ -14,6 +14,7 @@ type StorageContent struct {
 	HostBackups int       // PBS: backups of hosts, which are no guests
 	Volumes     []Volume  // images and container volumes, by name
 	Other       int       // ISO images, templates, snippets
+	Unread      int       // entries without a volume name, which may be anything
 }
 
 // An Archive is one backup of one guest.
@@ -84,6 +85,7 @@ func (c *StorageContent) add(o jsonObject) {
 	storage, path, ok := strings.Cut(volid, ":")
 	if !ok || storage == "" || path == "" {
 		o.note("volid", "STORAGE:NAME")
+		c.Unread++
 		return
 	}
 	switch kind := o.text("content"); {

@@ -183,7 +183,7 @@ func boolInt(b bool) int {
 
 // whole reports whether every backup storage was read.
 func (v BackupView) whole() bool {
-	return !v.Partial && !slices.ContainsFunc(v.Sources, func(src BackupSource) bool { return src.Content == nil })
+	return !v.Partial && !slices.ContainsFunc(v.Sources, func(src BackupSource) bool { return src.Content == nil || src.Content.Unread > 0 })
 }
 
 // byGuest groups archives by their guest, without those of no guest.

@@ -146,6 +146,18 @@ func TestDamagedBackups(t *testing.T) {
 	}
 }
 
+// An entry that cannot be read may be the archive of any guest.
+func TestNoBackupIsUnsureWhereAnEntryWasNotRead(t *testing.T) {
+	content, _, err := parse.Content([]byte(`[{"content":"backup"}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := BackupView{Guests: []Guest{{VMID: 101, Type: "lxc"}}, Now: backupsSeenAt, Sources: []BackupSource{{Storage: "nas", Content: &content}}}
+	if got := v.Summaries(v.Archives())[0]; got.Verdict != Unknown {
+		t.Errorf("got %+v", got)
+	}
+}
+
 // A VMID that was given to another kind of guest: the old archives are not its.
 func TestArchivesOfAnotherKindOfGuest(t *testing.T) {
 	v := twoStorages(t)
