@@ -113,9 +113,11 @@ func (s *Session) auditCluster(inv *inventory, c *cluster, a *auditing) []*repor
 			}
 		}},
 		{"backups", func() {
-			if c.has(needCluster) {
-				bv, _ := s.backupView(inv, c, backupFilter{})
-				add(j.AuditBackups(bv)...)
+			if c.has(needCluster) && c.cluster != nil {
+				cv := s.coverageView(inv, c, true)
+				cv.Namesakes = inv.namesakes(c)
+				_, _, fs := j.Coverages(cv)
+				add(fs...)
 			}
 		}},
 		{"snapshots", func() {
@@ -212,8 +214,7 @@ func (s *Session) auditFacts(inv *inventory, c *cluster, places []*place) *repor
 		v.Whole = v.Whole && len(p.config.BadLines) == 0
 	}
 	if c.cluster != nil && c.has(needCluster) {
-		v.Storages, v.Jobs, v.Replication, v.HA = c.cluster.Storages, c.cluster.BackupJobs, c.cluster.ReplicationJobs, c.cluster.HAResources
-		v.JobsRead = c.has(needPools)
+		v.Storages, v.Replication, v.HA = c.cluster.Storages, c.cluster.ReplicationJobs, c.cluster.HAResources
 	}
 	return v
 }

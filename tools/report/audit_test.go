@@ -238,46 +238,6 @@ func TestAuditReplication(t *testing.T) {
 	}
 }
 
-func TestAuditJobs(t *testing.T) {
-	storages := []parse.StorageConfig{
-		{ID: "nas", Type: "nfs", Content: []string{"backup"}, Shared: true, Prune: []parse.Option{{Key: "keep-last", Value: "3"}}},
-		{ID: "all", Type: "nfs", Content: []string{"backup"}, Shared: true, Prune: []parse.Option{{Key: "keep-all", Value: "1"}}},
-		{ID: "off", Type: "dir", Content: []string{"backup"}, Disabled: true},
-		{ID: "disks", Type: "lvm", Content: []string{"images"}},
-		{ID: "m-only", Type: "dir", Content: []string{"backup"}, Nodes: []string{"m"}, MaxFiles: Ptr(int64(2))},
-	}
-	job := func(change func(*parse.BackupJob)) parse.BackupJob {
-		j := parse.BackupJob{ID: "j", Enabled: true, Schedule: "02:00", All: true, Storage: "nas"}
-		change(&j)
-		return j
-	}
-	for _, tt := range []struct {
-		name string
-		job  parse.BackupJob
-		want []string
-	}{
-		{"well", job(func(*parse.BackupJob) {}), []string{}},
-		{"disabled", job(func(j *parse.BackupJob) { j.Enabled = false }), []string{"warning BACKUP_UNCOVERED guest/100", "warning BACKUP_JOB_DISABLED job/j"}},
-		{"disabled, and of nobody", job(func(j *parse.BackupJob) { j.Enabled, j.All, j.Pool = false, false, "x" }), []string{"warning BACKUP_UNCOVERED guest/100"}},
-		{"no schedule", job(func(j *parse.BackupJob) { j.Schedule = "" }), []string{"warning BACKUP_UNCOVERED guest/100", "warning BACKUP_JOB_NO_SCHEDULE job/j"}},
-		{"no such storage", job(func(j *parse.BackupJob) { j.Storage = "gone" }), []string{"critical BACKUP_JOB_BAD_STORAGE job/j"}},
-		{"a disabled storage", job(func(j *parse.BackupJob) { j.Storage, j.Prune = "off", []parse.Option{{Key: "keep-last", Value: "1"}} }), []string{"critical BACKUP_JOB_BAD_STORAGE job/j"}},
-		{"a storage for disks", job(func(j *parse.BackupJob) { j.Storage, j.MaxFiles = "disks", Ptr(int64(1)) }), []string{"critical BACKUP_JOB_BAD_STORAGE job/j"}},
-		{"a storage of another node", job(func(j *parse.BackupJob) { j.Storage, j.Node = "m-only", "n" }), []string{"critical BACKUP_JOB_BAD_STORAGE job/j"}},
-		{"keeps everything", job(func(j *parse.BackupJob) { j.Storage = "all" }), []string{"info BACKUP_NO_RETENTION job/j"}},
-		{"the job removes", job(func(j *parse.BackupJob) { j.Storage, j.Prune = "all", []parse.Option{{Key: "keep-daily", Value: "7"}} }), []string{}},
-		{"a guest that is gone", job(func(j *parse.BackupJob) { j.All, j.VMIDs = false, []int{100, 999} }), []string{"info BACKUP_JOB_UNKNOWN_VMID job/j"}},
-		{"excluded", job(func(j *parse.BackupJob) { j.Exclude = []int{100} }), []string{"warning BACKUP_UNCOVERED guest/100"}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			v := AuditFacts{Guests: []AuditGuest{aGuest(t, "lxc", 100, Running, "onboot: 1\nunprivileged: 1\n")}, Storages: storages, Jobs: []parse.BackupJob{tt.job}, JobsRead: true, Whole: true, Now: healthNow}
-			if d := cmp.Diff(tt.want, told(Judge{}.Audit(v))); d != "" {
-				t.Errorf("(-want +got):\n%s", d)
-			}
-		})
-	}
-}
-
 func TestGroupKeepsEachOnce(t *testing.T) {
 	fs := []Finding{
 		{Code: "A", Severity: Info, Subject: "guest/1", Message: "m"}, {Code: "B", Severity: Critical, Subject: "node/n", Message: "m"},

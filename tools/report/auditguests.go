@@ -49,8 +49,6 @@ type AuditFacts struct {
 	Name        string // "" leaves the cluster out of the subjects
 	Guests      []AuditGuest
 	Storages    []parse.StorageConfig
-	Jobs        []parse.BackupJob
-	JobsRead    bool
 	Replication []parse.ReplicationJob
 	HA          []parse.HAResource
 	Nodes       map[string]AuditNode
@@ -70,14 +68,14 @@ func (v AuditFacts) subject(parts ...string) string {
 func (v AuditFacts) guest(vmid int) string { return v.subject("guest", fmt.Sprint(vmid)) }
 
 // Audit makes every finding that rests on configurations: guests, networks,
-// start order, backup jobs, replication, certificates and volumes.
+// start order, replication, certificates and volumes.
 func (j Judge) Audit(v AuditFacts) []*Finding {
 	var out []*Finding
 	managed := v.managed()
 	for _, g := range v.Guests {
 		out = append(out, j.auditGuest(v, g, managed)...)
 	}
-	return slices.Concat(out, j.startOrder(v, managed), j.sameMAC(v), j.sameAddress(v), j.auditJobs(v), j.auditReplication(v), j.auditCertificates(v), j.orphanDisks(v))
+	return slices.Concat(out, j.startOrder(v, managed), j.sameMAC(v), j.sameAddress(v), j.auditReplication(v), j.auditCertificates(v), j.orphanDisks(v))
 }
 
 // managed is what HA wants of the guests that it manages: started where the
