@@ -655,7 +655,7 @@ func (n *nodes) secrets(t *testing.T) {
 	}
 	files, _ := filepath.Glob("/run/wire/*")
 	audits, _ := filepath.Glob("/run/client/*/state/pvelens/audit.jsonl")
-	for _, file := range append(files, audits...) {
+	for _, file := range append(append(files, audits...), "/run/sudo.log") {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -64,7 +64,7 @@ func inNamespace(t *testing.T, packages map[string]string) bool {
 		t.Fatal(err)
 	}
 	// The shell is the first process there, and takes in those that lose their parent.
-	cmd := exec.Command(unshare[0], append(slices.Clone(unshare[1:]), "/bin/sh", "-c", `"$@"; exit $?`, "sh", self, "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=3m")...)
+	cmd := exec.Command(unshare[0], append(slices.Clone(unshare[1:]), "/bin/sh", "-c", `"$@"; exit $?`, "sh", self, "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=8m")...)
 	cmd.Env = append(os.Environ(), inside+"="+dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.CombinedOutput()
