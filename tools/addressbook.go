@@ -30,9 +30,10 @@ type addressBook struct {
 	open     []string
 	owners   map[string]string // by MAC
 	wirings  []report.Wiring
-	probed   int          // addresses asked for in this call
-	dynamic  []dynamicNIC // of running guests whose addresses are not in the configuration
-	closed   []dynamicNIC // of stopped guests, with addresses that may be set inside
+	probed   int                 // addresses asked for in this call
+	stopped  map[string][]string // stopped guests that may hold addresses, by network
+	dynamic  []dynamicNIC        // of running guests whose addresses are not in the configuration
+	closed   []dynamicNIC        // of stopped guests, with addresses that may be set inside
 
 	mu sync.Mutex
 }
@@ -79,7 +80,7 @@ func (s *Session) addressBook() (*addressBook, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &addressBook{s: s, inv: inv, owners: map[string]string{}}
+	b := &addressBook{s: s, inv: inv, owners: map[string]string{}, stopped: map[string][]string{}}
 	var sites []site
 	for _, c := range inv.clusters {
 		s.offlineNodes(c, "")
@@ -238,7 +239,7 @@ func (b *addressBook) undetermined(p place) {
 		static[strings.Replace(n.Key, "ipconfig", "net", 1)] = n.IPv4Mode == "static" && (n.IPv6Mode == "static" || n.IPv6Mode == "")
 	}
 	for _, n := range cfg.NICs {
-		if static[n.Key] || p.Type == "lxc" && n.IPv4Mode == "static" && n.IPv6Mode != "dhcp" && n.IPv6Mode != "auto" {
+		if static[n.Key] || p.Type == "lxc" && n.IPv4Mode == "static" && n.IPv6Mode != "dhcp" && n.IPv6Mode != "auto" && n.IPv6Mode != "manual" {
 			continue
 		}
 		if p.Status == report.Stopped {
@@ -439,7 +440,11 @@ func (b *addressBook) locate(h report.Holder, uplinks []report.Uplink) report.Ho
 // view is what the book knows of one address.
 func (b *addressBook) view(a netip.Addr) report.AddressView {
 	v := report.AddressView{Address: a, At: b.s.now.Unix(), Uplinks: b.uplinks(a), Gateways: b.gateways, Ranges: b.ranges, Owners: b.owners, Blocking: slices.Clone(b.blocking), Open: slices.Clone(b.open)}
-	v.Open = append(v.Open, stoppedText(b.onSegment(v, b.closed))...)
+	at := networkOf(v)
+	if _, known := b.stopped[at]; !known {
+		b.stopped[at] = stoppedText(b.onSegment(v, b.closed))
+	}
+	v.Open = append(v.Open, b.stopped[at]...)
 	for _, p := range b.networks {
 		if p.Contains(a) && !slices.Contains(v.Networks, p.Masked()) {
 			v.Networks = append(v.Networks, p.Masked())
@@ -486,11 +491,23 @@ func (b *addressBook) onSegment(v report.AddressView, nics []dynamicNIC) []dynam
 	return out
 }
 
-// stoppedText names stopped guests with their devices, a line a guest.
+// stoppedText names stopped guests with their devices, a line a guest; many are
+// named by their numbers alone.
 func stoppedText(nics []dynamicNIC) []string {
-	keys := map[string][]string{}
+	const most = 12
+	keys, ids := map[string][]string{}, []string{}
 	for _, d := range nics {
 		keys[guestText(d.place.Guest)] = append(keys[guestText(d.place.Guest)], d.nic.Key)
+		if id := fmt.Sprint(d.place.VMID); !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	if len(keys) > most {
+		var out []string
+		for some := range slices.Chunk(ids, 2*most) {
+			out = append(out, fmt.Sprintf("%d of %d stopped guests whose addresses inside are not known: %s", len(some), len(ids), strings.Join(some, ", ")))
+		}
+		return out
 	}
 	var out []string
 	for _, who := range slices.Sorted(maps.Keys(keys)) {

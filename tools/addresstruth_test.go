@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -160,5 +161,33 @@ func TestOneAddressBehindTwoJumpHosts(t *testing.T) {
 	}
 	if !inv.knows(at("10.0.0.1", "site-a")) || inv.knows(at("10.0.0.1", "site-b")) || inv.knows(at("10.0.0.9", "site-a")) {
 		t.Error("a second name of a node is known, another site's is not")
+	}
+}
+
+// A large network with many stopped guests is walked through within the deadline,
+// and the guests are named without filling the answer.
+func TestManyStoppedGuests(t *testing.T) {
+	sc := oneNode(`[]`)
+	configs := string(sc.Machines[0].Source.(instead).answers["guest-configs"].Stdout)
+	list, numbers := "", ""
+	for id := 1000; id < 1200; id++ {
+		configs += fmt.Sprintf("/etc/pve/nodes/solo/qemu-server/%d.conf:name: v\n/etc/pve/nodes/solo/qemu-server/%d.conf:net0: virtio=BC:24:11:00:10:%02X,bridge=vmbr0\n", id, id, id%256)
+		list += fmt.Sprintf(`,"%d":{"node":"solo","type":"qemu","version":1}`, id)
+		numbers += fmt.Sprintf("\npve2.3-vm/%d:0:v:stopped:0:1795971290:1:U:1024:U:4096:0:U:U:U:U", id)
+	}
+	vms := strings.TrimSuffix(soloGuests, "}}") + `,"102":{"node":"solo","type":"lxc","version":1}` + list + "}}"
+	setAnswer(sc, 0, "state", printed(stateOf(soloState, vms, soloNumber+"\npve2.3-vm/102:0:old:stopped:0:1795971290:1:U:1024:U:4096:0:U:U:U:U"+numbers)))
+	setAnswer(sc, 0, "guest-configs", printed(configs))
+	setAnswer(sc, 0, "routes", printed(`[{"dst":"10.20.0.0/16","dev":"vmbr0","scope":"link","flags":[]}]`))
+	setAnswer(sc, 0, "sdn", printed("/etc/pve/sdn/subnets.cfg:subnet: z-10.20.0.0-16\n/etc/pve/sdn/subnets.cfg:\tdhcp-range start-address=10.20.0.1,end-address=10.20.250.0\n"))
+	env := replay(t, sc, fixtures.Options{})
+	_, p := behind(t, env)
+	p.PermittedNetworks = []netip.Prefix{netip.MustParsePrefix("10.20.0.0/16")}
+	r := answer[*report.FreeList](t, env, "find_free_address", `{"network":"10.20.0.0/16"}`)
+	if len(r.Free) != 1 || r.Free[0] != "10.20.250.1" || r.Skipped != 64001 {
+		t.Fatalf("free %v, skipped %d: %s", r.Free, r.Skipped, r.Reason)
+	}
+	if m := r.Items[0].Missing; len(m) > 10 || !strings.Contains(strings.Join(m, " "), "1199") {
+		t.Errorf("%d lines: %q", len(m), m)
 	}
 }

@@ -51,6 +51,10 @@ const maxSteps = 70000
 func (b *addressBook) search(out *report.FreeList, network netip.Prefix, first netip.Addr, count int) {
 	asked := map[string]bool{} // by network
 	for a, step := first, 0; network.Contains(a) && step < maxSteps; a, step = a.Next(), step+1 {
+		if b.s.ctx.Err() != nil {
+			out.Reason = "the deadline passed; go on with after=" + a.Prev().String()
+			return
+		}
 		v := b.view(a)
 		c := report.JudgeAddress(v)
 		if c.Verdict == report.Reserved || c.Verdict == report.InUse {
