@@ -141,9 +141,6 @@ type message struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
 	Method  string          `json:"method"`
-	Result  struct {
-		ProtocolVersion string `json:"protocolVersion"`
-	} `json:"result"`
 }
 
 // known reports whether a message is a request, a notification or a reply.
@@ -171,7 +168,6 @@ func (d *drain) replies(have, more []byte) []byte {
 		var m message
 		if json.Unmarshal(have[:i], &m) == nil && m.Method == "" {
 			delete(d.open, string(m.ID))
-			d.batches = d.batches || m.Result.ProtocolVersion == "2025-03-26"
 		}
 		have = have[i+1:]
 	}
@@ -183,6 +179,12 @@ func (d *drain) writer() io.WriteCloser { return drainWriter{d} }
 
 // Write passes output on and notes the replies in it.
 func (w drainWriter) Write(p []byte) (int, error) {
+	// Before the client can know it: its next line may be a batch already.
+	if bytes.Contains(p, []byte(`"protocolVersion":"2025-03-26"`)) {
+		w.d.mu.Lock()
+		w.d.batches = true
+		w.d.mu.Unlock()
+	}
 	w.d.writing.Lock()
 	n, err := w.d.out.Write(p)
 	w.d.writing.Unlock()
