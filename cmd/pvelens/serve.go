@@ -43,7 +43,7 @@ func (a *app) serve(ctx context.Context, only string) error {
 		}
 		ts = slices.DeleteFunc(ts, func(t tools.Tool) bool { return !slices.Contains(names, t.Name) })
 	}
-	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	log := slog.New(calm{slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn})})
 	out := realStdout(a.out)
 	a.serving = true
 	env, err := a.env()
@@ -62,6 +62,17 @@ func (a *app) serve(ctx context.Context, only string) error {
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastGrace, func() { os.Exit(exitOK) }) })
 	defer stop()
 	return tools.Serve(ctx, server, a.in, out)
+}
+
+// calm leaves out that a signal ended the server: the SDK calls it an error, and
+// clients end servers so.
+type calm struct{ slog.Handler }
+
+func (h calm) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message == "server run cancelled" {
+		return nil
+	}
+	return h.Handler.Handle(ctx, r)
 }
 
 // realStdout keeps the protocol's stream for the protocol: whatever else prints
