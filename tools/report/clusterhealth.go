@@ -511,8 +511,8 @@ func (j Judge) versions(v ClusterFacts, h ClusterHealth) []*Finding {
 			continue
 		}
 		evidence = append(evidence, Evidence{Name: n.Node, Value: n.PVEVersion})
-		if up := v.Facts[n.Node].Upgraded; up != nil && major(n.PVEVersion) == major(newest) && age(v.Now, *up) < upgradeTime {
-			underWay = true
+		if up := v.Facts[n.Node].Upgraded; major(n.PVEVersion) == major(newest) && (up == nil || age(v.Now, *up) < upgradeTime) {
+			underWay = true // or nobody knows
 		}
 	}
 	severity, message := Warning, "the nodes run different versions: "+strings.Join(h.PVEVersions, ", ")

@@ -191,6 +191,7 @@ func TestVersionSkew(t *testing.T) {
 		{"minor", facts("9.0.11", "9.1.2", 100), Warning},
 		{"major, an upgrade is under way", facts("8.4.14", "9.1.2", 1), Warning},
 		{"major, for long", facts("8.4.14", "9.1.2", 100), Critical},
+		{"major, since when is not known", map[string]NodeFacts{"a": {Version: "8.4.14"}, "b": {Version: "9.1.2"}}, Warning},
 		{"ten is after nine", facts("8.4.9", "8.4.10", 100), Warning},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
