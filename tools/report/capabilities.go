@@ -7,7 +7,8 @@ import (
 
 // Access is what pvelens may do on one host with the rights at hand. Level is
 // root, sudo, gate, www-data (files of the cluster, no root), any (neither) or
-// none (no connection). Missing lists the forms that do not work.
+// none (no connection). Missing lists the forms that do not work for want of
+// rights.
 type Access struct {
 	Node           string        `json:"node,omitempty"`
 	SSHDestination string        `json:"ssh_destination"`
