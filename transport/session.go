@@ -54,7 +54,8 @@ func (s *session) work(line string, holdStdin bool) {
 	}
 	ss.Stdout, ss.Stderr = &s.out, &s.errs
 	if holdStdin {
-		// A gate ends the command when its stdin does: when we die.
+		// Held open for gates that end the command with their stdin; ours
+		// notices that its stdout has gone.
 		if _, err := ss.StdinPipe(); err != nil {
 			s.done <- err
 			return
