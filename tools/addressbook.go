@@ -314,7 +314,7 @@ func (b *addressBook) node(at site) {
 		}
 		return
 	}
-	n := nodeNet{at: at, wiring: report.Wiring{Node: at.node}}
+	n := nodeNet{at: at, wiring: report.Wiring{Node: at.node, Cluster: at.cluster.Name}}
 	var table []parse.Neighbour
 	parallel([]string{"addresses", "routes", "neighbours"}, func(_ int, form string) {
 		out, err := b.s.ask(b.s.ctx, e, form)
@@ -426,7 +426,7 @@ func (b *addressBook) locate(h report.Holder, uplinks []report.Uplink) report.Ho
 		return h
 	}
 	for _, u := range uplinks {
-		switch report.Relate(*h.Segment, u, b.wirings) {
+		switch report.Relate(*h.Segment, h.Cluster, u, b.wirings) {
 		case report.Same:
 			h.Segment, h.Maybe = &u.Segment, ""
 			return h
@@ -484,7 +484,9 @@ func (b *addressBook) answersForMany(u report.Uplink) (mac string, shared int) {
 func (b *addressBook) onSegment(v report.AddressView, nics []dynamicNIC) []dynamicNIC {
 	var out []dynamicNIC
 	for _, d := range nics {
-		if len(v.Uplinks) == 0 || slices.ContainsFunc(v.Uplinks, func(u report.Uplink) bool { return report.Relate(d.segment, u, b.wirings) != report.Other }) || len(d.nic.Trunks) > 0 {
+		if len(v.Uplinks) == 0 || slices.ContainsFunc(v.Uplinks, func(u report.Uplink) bool {
+			return report.Relate(d.segment, d.place.cluster.Name, u, b.wirings) != report.Other
+		}) || len(d.nic.Trunks) > 0 {
 			out = append(out, d)
 		}
 	}

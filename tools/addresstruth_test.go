@@ -48,6 +48,14 @@ func TestFreeNeedsEveryNodeOfTheProfile(t *testing.T) {
 	if r := checkIn(t, sc, "10.20.0.99"); r.Verdict != report.Free {
 		t.Errorf("two lone nodes: %s because %s", r.Verdict, r.Reason)
 	}
+	// VLAN 30 of vmbr0 there need not be another network than vmbr0 here.
+	sc.Machines[0], sc.Machines[1] = sc.Machines[1], sc.Machines[0]
+	setAnswer(sc, 1, "routes", printed(`[]`))
+	if r := checkIn(t, sc, "10.20.0.130"); r.Verdict != report.Unknown || !strings.Contains(r.Reason, "VLAN 30") {
+		t.Errorf("a guest of another cluster: %s because %s", r.Verdict, r.Reason)
+	}
+	sc = oneNode(`[]`)
+	sc.Machines = append(sc.Machines, second())
 	setAnswer(sc, 1, "ping+10.20.0.99", fixtures.Answer{Stdout: []byte("64 bytes from 10.20.0.99\n")})
 	if r := checkIn(t, sc, "10.20.0.99"); r.Verdict != report.InUse || !strings.Contains(r.Reason, "other") {
 		t.Errorf("it answers on the second one's network: %s because %s", r.Verdict, r.Reason)

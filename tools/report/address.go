@@ -105,7 +105,7 @@ type Uplink struct {
 // SameNetwork reports whether asking on one uplink answers for the other: within
 // a cluster a network has one name; what ends inside a node is that node's.
 func (u Uplink) SameNetwork(o Uplink, nodes []Wiring) bool {
-	return u.Cluster == o.Cluster && (u.Node == o.Node || !u.Local && !o.Local) && Relate(u.Segment, o, nodes) == Same
+	return u.Cluster == o.Cluster && (u.Node == o.Node || !u.Local && !o.Local) && Relate(u.Segment, u.Cluster, o, nodes) == Same
 }
 
 // A NeighbourSeen is one node's neighbour entry.

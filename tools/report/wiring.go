@@ -10,9 +10,9 @@ import (
 // which names mean one layer-2 network there: a VLAN of a bridge, a VLAN
 // interface on it or on the card below, and a bridge on that VLAN interface.
 type Wiring struct {
-	Node  string
-	Links []parse.Link
-	Ports []parse.BridgePort // of VLAN-aware bridges, where they were read
+	Node, Cluster string
+	Links         []parse.Link
+	Ports         []parse.BridgePort // of VLAN-aware bridges, where they were read
 }
 
 func (w Wiring) link(name string) *parse.Link {
@@ -116,13 +116,22 @@ const (
 	Same
 )
 
-// Relate compares a network with an uplink's: by name, and by how any node is
-// wired.
-func Relate(s Segment, u Uplink, nodes []Wiring) Relation {
-	if s.Same(u.Segment) || slices.ContainsFunc(nodes, func(w Wiring) bool { return w.same(s, u.Segment) }) {
+// Relate compares a network of a cluster with an uplink's: by name, and by how any
+// node is wired. What another cluster calls its networks says nothing.
+func Relate(s Segment, cluster string, u Uplink, nodes []Wiring) Relation {
+	if s.Same(u.Segment) {
 		return Same
 	}
-	i := slices.IndexFunc(nodes, func(w Wiring) bool { return w.Node == u.Node })
+	if cluster != u.Cluster {
+		if s.Bridge == "" {
+			return Other
+		}
+		return Unsure
+	}
+	if slices.ContainsFunc(nodes, func(w Wiring) bool { return w.Cluster == cluster && w.same(s, u.Segment) }) {
+		return Same
+	}
+	i := slices.IndexFunc(nodes, func(w Wiring) bool { return w.Node == u.Node && w.Cluster == u.Cluster })
 	if s.Bridge != "" && i >= 0 && !nodes[i].readable(u.Dev) {
 		return Unsure
 	}
