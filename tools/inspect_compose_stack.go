@@ -153,6 +153,7 @@ func (s *Session) backupState(inv *inventory, p *dockerPlace) report.BackupState
 	}
 	chosen := report.JobGuest{VMID: g.VMID, Node: g.Node, Pool: pool}
 	b := report.BackupState{Cover: report.CoverOf(c.cluster.BackupJobs, chosen), Others: report.OtherJobs(c.cluster.BackupJobs, chosen), StdExcludes: true}
+	b.Able(c.cluster.Storages, g.Node)
 	if g.Type == "lxc" {
 		if err := s.vzdumpDefaults(p, &b); err != nil {
 			s.miss(g.Node, err)

@@ -276,6 +276,21 @@ func (b BackupState) folder() string {
 	return ""
 }
 
+// Able moves the jobs that cannot write from a node, for want of their storage,
+// to others.
+func (b *BackupState) Able(storages []parse.StorageConfig, node string) {
+	v := &CoverageView{Storages: storages}
+	jobs := []parse.BackupJob{}
+	for _, j := range b.Cover.Jobs {
+		if why := v.cannotWrite(j, node); why != "" {
+			b.Cover.Passed, b.Others = append(b.Cover.Passed, PassedJob{Clean(j.ID), why}), append(b.Others, j)
+			continue
+		}
+		jobs = append(jobs, j)
+	}
+	b.Cover.Jobs = jobs
+}
+
 // OtherJobs are the jobs that choose a guest and do not take it as they are now:
 // they may have made its archives before.
 func OtherJobs(jobs []parse.BackupJob, g JobGuest) []parse.BackupJob {

@@ -340,3 +340,12 @@ func FuzzBackupOf(f *testing.F) {
 		}
 	})
 }
+
+// A job whose storage is gone renews nothing, but may have made what is there.
+func TestAble(t *testing.T) {
+	b := BackupState{Cover: Cover{Jobs: []parse.BackupJob{{ID: "good", Storage: "nas"}, {ID: "gone", Storage: "old"}, {ID: "off", Storage: "usb"}, {ID: "default"}}}}
+	b.Able([]parse.StorageConfig{{ID: "nas", Type: "dir", Content: []string{"backup"}}, {ID: "usb", Type: "dir", Disabled: true, Content: []string{"backup"}}}, "pve1")
+	if got := jobNames(b.Cover); got != "default, good" || len(b.Others) != 2 {
+		t.Errorf("%s; others %v", got, b.Others)
+	}
+}
