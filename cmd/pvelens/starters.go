@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -72,12 +73,25 @@ func (a *app) initCommand() *cobra.Command {
 		}
 		path := profiles.Path(a.getenv, home(a.getenv))
 		if err := profiles.WriteFirst(path, &profiles.Profile{Name: "homelab", Nodes: nodes, DockerHosts: hosts, SSHUser: user}); err != nil {
-			return err
+			return badWord(err)
 		}
 		_, err := fmt.Fprintf(a.out, "wrote %s\nnext: pvelens doctor\n", path)
 		return err
 	}
 	return c
+}
+
+// badWord turns what is wrong with a line of a file that was not written into what
+// is wrong with the command line.
+func badWord(err error) error {
+	var e *profiles.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	if _, what, ok := strings.Cut(e.Message, ": profiles.homelab."); ok {
+		return usage("%s", what).hint("pvelens init --help")
+	}
+	return err
 }
 
 func (a *app) allowlistCommand() *cobra.Command {
