@@ -132,6 +132,9 @@ func TestFindFreeAddress(t *testing.T) {
 	if pings != 2 {
 		t.Errorf("%d probes for two candidates", pings)
 	}
+	if r := answer[*report.FreeList](t, env, "find_free_address", `{"after":"10.20.0.100"}`); r.Network != "10.20.0.0/24" {
+		t.Errorf("the one permitted network is not the default: %s", r.Network)
+	}
 	for _, args := range []string{`{"network":"10.0.0.0/8"}`, `{"network":"10.20.0.0/24","count":17}`, `{"network":"x"}`, `{"network":"10.20.0.0/24","after":"10.21.0.1"}`} {
 		if _, err := call(t, env, "find_free_address", args); err == nil || AsError(err).Code != report.InvalidArgument {
 			t.Errorf("%s: %v", args, err)

@@ -58,7 +58,7 @@ func AsError(err error) *Error {
 	case errors.As(err, &remote):
 		return &Error{Code: report.Code(remote.Code), Message: report.Clean(remote.Message), Hint: report.Clean(remote.Hint), Node: remote.Node}
 	case errors.As(err, &refusal):
-		return &Error{Code: report.Refused, Message: strings.TrimPrefix(refusal.Error(), "refused ")}
+		return &Error{Code: report.Refused, Message: strings.Replace(strings.TrimPrefix(refusal.Error(), "refused ("), ")", "", 1)}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &Error{Code: report.Timeout, Message: "the deadline of the call passed"}
 	case errors.Is(err, context.Canceled):

@@ -11,7 +11,7 @@ import (
 
 type findFreeIn struct {
 	Common
-	Network string `json:"network" help:"network to look in, such as 10.0.0.0/24" required:"true" pos:"true"`
+	Network string `json:"network,omitempty" help:"such as 10.0.0.0/24; default: the permitted one" pos:"true"`
 	Count   int    `json:"count,omitempty" help:"how many candidates" min:"1" max:"16" default:"1"`
 	After   string `json:"after,omitempty" help:"begin after this address" max:"64"`
 }
@@ -22,6 +22,9 @@ var findFree = define("find_free_address", "Find a free address",
 		networks, err := s.networks(in.Network)
 		if err != nil {
 			return nil, err
+		}
+		if len(networks) > 1 {
+			return nil, errorf(report.InvalidArgument, "network is needed: the profile permits %d of them", len(networks)).hint("permitted are %s", strings.Join(texts(networks), ", "))
 		}
 		network := networks[0]
 		first := network.Addr()
