@@ -328,3 +328,15 @@ func TestOneProfileIsOneFleetUnderAllItsNames(t *testing.T) {
 		t.Errorf("the default profile by its name is another fleet: %v", err)
 	}
 }
+
+func TestFiftyGuestsAreCheap(t *testing.T) {
+	env := replay(t, fixtures.Generate(fixtures.Size{Nodes: 3, Guests: 50, Seed: 1}), fixtures.Options{})
+	l := answer[*report.GuestList](t, env, "list_guests", `{}`)
+	out, err := Encode(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Total != 50 || len(out) > 6<<10 {
+		t.Errorf("%d guests in %d bytes, at most 6 KiB", l.Total, len(out))
+	}
+}
