@@ -41,6 +41,7 @@ func oneNode(neighbours string) fixtures.Scenario {
 
 func addressEnv(t *testing.T, neighbours string) *Env {
 	t.Helper()
+	probes.forget()
 	env := replay(t, oneNode(neighbours), fixtures.Options{})
 	_, p := behind(t, env)
 	p.PermittedNetworks = []netip.Prefix{netip.MustParsePrefix("10.20.0.0/24")}

@@ -14,9 +14,17 @@ import (
 	"pvelens/transport"
 )
 
+// forget takes the probes of earlier tests off the budget of this minute.
+func (p *probeBudget) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sent = nil
+}
+
 // checkIn asks for an address in a scenario, with 10.20.0.0/24 permitted.
 func checkIn(t *testing.T, sc fixtures.Scenario, address string) *report.AddressReport {
 	t.Helper()
+	probes.forget()
 	env := replay(t, sc, fixtures.Options{})
 	_, p := behind(t, env)
 	p.PermittedNetworks = []netip.Prefix{netip.MustParsePrefix("10.20.0.0/24")}
@@ -197,5 +205,28 @@ func TestManyStoppedGuests(t *testing.T) {
 	}
 	if m := r.Items[0].Missing; len(m) > 10 || !strings.Contains(strings.Join(m, " "), "1199") {
 		t.Errorf("%d lines: %q", len(m), m)
+	}
+}
+
+// Sixteen probes a call and sixty a minute are all there are, however many ask.
+func TestProbesAreCounted(t *testing.T) {
+	probes.forget()
+	t.Cleanup(probes.forget)
+	sc := oneNode(`[]`)
+	setAnswer(sc, 0, "routes", printed(`[{"dst":"10.20.0.0/24","dev":"vmbr0","scope":"link","flags":[]}]`))
+	for i := range 256 { // somebody new answers each ping, so no call finds a free one
+		setAnswer(sc, 0, fmt.Sprintf("ping+10.20.0.%d", i), printed("64 bytes\n"))
+	}
+	env := replay(t, sc, fixtures.Options{})
+	_, p := behind(t, env)
+	p.PermittedNetworks = []netip.Prefix{netip.MustParsePrefix("10.20.0.0/24")}
+	for range 5 {
+		r := answer[*report.FreeList](t, env, "find_free_address", `{"network":"10.20.0.0/24","after":"10.20.0.140","count":16}`)
+		if len(r.Free) != 0 || len(r.Items) > maxProbes {
+			t.Fatalf("free %v of %d", r.Free, len(r.Items))
+		}
+	}
+	if n := forms(t, env)["ping"]; n != probesPerMinute {
+		t.Errorf("%d probes", n)
 	}
 }
