@@ -30,6 +30,7 @@ type addressBook struct {
 	open     []string
 	owners   map[string]string // by MAC
 	wirings  []report.Wiring
+	unlisted []netip.Prefix      // SDN's subnets of which its own list of addresses says nothing
 	probed   int                 // addresses asked for in this call
 	stopped  map[string][]string // stopped guests that may hold addresses, by network
 	dynamic  []dynamicNIC        // of running guests whose addresses are not in the configuration
@@ -254,12 +255,14 @@ func (b *addressBook) undetermined(p place) {
 
 // sdn takes gateways, ranges and given-out addresses from a cluster's SDN.
 func (b *addressBook) sdn(c *cluster) {
+	var subnets []netip.Prefix
 	out, err := b.s.ask(b.s.ctx, c.server, "sdn")
 	if err == nil {
 		var sdn *parse.SDN
 		if sdn, err = parse.ParseSDN(out); err == nil {
 			for _, n := range sdn.Subnets {
 				b.networks = append(b.networks, n.Network)
+				subnets = append(subnets, n.Network.Masked())
 				b.ranges = append(b.ranges, n.Ranges...)
 				if n.Gateway.IsValid() {
 					b.gateways = append(b.gateways, n.Gateway)
@@ -284,6 +287,11 @@ func (b *addressBook) sdn(c *cluster) {
 		b.s.miss(c.server.name(), err)
 		b.s.notes(c.server.name(), "sdn-ipam", notes)
 		b.block("SDN's addresses of cluster %s could not be read", c.Name)
+	}
+	for _, n := range subnets {
+		if err == nil && !slices.ContainsFunc(entries, func(e parse.IPAMEntry) bool { return e.Subnet.Masked() == n }) {
+			b.unlisted = append(b.unlisted, n)
+		}
 	}
 	for _, e := range entries {
 		who := "given out by SDN"
@@ -458,6 +466,11 @@ func (b *addressBook) view(a netip.Addr) report.AddressView {
 	for _, n := range b.seen {
 		if n.Addr == a {
 			v.Seen = append(v.Seen, n)
+		}
+	}
+	for _, n := range b.unlisted {
+		if n.Contains(a) {
+			v.Blocking = append(v.Blocking, fmt.Sprintf("which addresses of %s SDN has given out is not in its list: another IPAM, or a version before that list, keeps them", n))
 		}
 	}
 	for _, u := range v.Uplinks {

@@ -196,6 +196,7 @@ func TestManyStoppedGuests(t *testing.T) {
 	setAnswer(sc, 0, "guest-configs", printed(configs))
 	setAnswer(sc, 0, "routes", printed(`[{"dst":"10.20.0.0/16","dev":"vmbr0","scope":"link","flags":[]}]`))
 	setAnswer(sc, 0, "sdn", printed("/etc/pve/sdn/subnets.cfg:subnet: z-10.20.0.0-16\n/etc/pve/sdn/subnets.cfg:\tdhcp-range start-address=10.20.0.1,end-address=10.20.250.0\n"))
+	setAnswer(sc, 0, "sdn-ipam", printed("==> /etc/pve/sdn/pve-ipam-state.json <==\n"+`{"zones":{"z":{"subnets":{"10.20.0.0/16":{"ips":{"10.20.0.1":{"gateway":1}}}}}}}`+"\n"))
 	env := replay(t, sc, fixtures.Options{})
 	_, p := behind(t, env)
 	p.PermittedNetworks = []netip.Prefix{netip.MustParsePrefix("10.20.0.0/16")}
@@ -228,5 +229,21 @@ func TestProbesAreCounted(t *testing.T) {
 	}
 	if n := forms(t, env)["ping"]; n != probesPerMinute {
 		t.Errorf("%d probes", n)
+	}
+}
+
+// Before PVE kept SDN's addresses where they can be read, and with another IPAM,
+// it is not known which addresses of a subnet are given out.
+func TestSDNWithoutItsList(t *testing.T) {
+	sc := oneNode(`[]`)
+	setAnswer(sc, 0, "sdn", printed("/etc/pve/sdn/subnets.cfg:subnet: z-10.20.0.0-24\n/etc/pve/sdn/subnets.cfg:\tvnet v\n"))
+	if r := checkIn(t, sc, "10.20.0.99"); r.Verdict != report.Unknown || !strings.Contains(r.Reason, "SDN") {
+		t.Errorf("no list: %s because %s", r.Verdict, r.Reason)
+	}
+	setAnswer(sc, 0, "sdn-ipam", printed("==> /etc/pve/sdn/pve-ipam-state.json <==\n"+`{"zones":{"z":{"subnets":{"10.20.0.0/24":{"ips":{"10.20.0.50":{"vmid":"7","mac":"BC:24:11:00:00:99"}}}}}}}`+"\n"))
+	for address, want := range map[string]string{"10.20.0.99": report.Free, "10.20.0.50": report.Reserved} {
+		if r := checkIn(t, sc, address); r.Verdict != want {
+			t.Errorf("%s: %s because %s", address, r.Verdict, r.Reason)
+		}
 	}
 }
