@@ -30,11 +30,12 @@ type addressBook struct {
 	open     []string
 	owners   map[string]string // by MAC
 	wirings  []report.Wiring
-	unlisted []netip.Prefix      // SDN's subnets of which its own list of addresses says nothing
-	probed   int                 // addresses asked for in this call
-	stopped  map[string][]string // stopped guests that may hold addresses, by network
-	dynamic  []dynamicNIC        // of running guests whose addresses are not in the configuration
-	closed   []dynamicNIC        // of stopped guests, with addresses that may be set inside
+	vnets    map[string]report.Segment // VLANs that SDN has a name for, by cluster and name
+	unlisted []netip.Prefix            // SDN's subnets of which its own list of addresses says nothing
+	probed   int                       // addresses asked for in this call
+	stopped  map[string][]string       // stopped guests that may hold addresses, by network
+	dynamic  []dynamicNIC              // of running guests whose addresses are not in the configuration
+	closed   []dynamicNIC              // of stopped guests, with addresses that may be set inside
 
 	mu sync.Mutex
 }
@@ -81,7 +82,7 @@ func (s *Session) addressBook() (*addressBook, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &addressBook{s: s, inv: inv, owners: map[string]string{}, stopped: map[string][]string{}}
+	b := &addressBook{s: s, inv: inv, owners: map[string]string{}, stopped: map[string][]string{}, vnets: map[string]report.Segment{}}
 	var sites []site
 	for _, c := range inv.clusters {
 		s.offlineNodes(c, "")
@@ -260,6 +261,7 @@ func (b *addressBook) sdn(c *cluster) {
 	if err == nil {
 		var sdn *parse.SDN
 		if sdn, err = parse.ParseSDN(out); err == nil {
+			b.vlanNets(c, sdn)
 			for _, n := range sdn.Subnets {
 				b.networks = append(b.networks, n.Network)
 				subnets = append(subnets, n.Network.Masked())
@@ -303,6 +305,34 @@ func (b *addressBook) sdn(c *cluster) {
 		}
 		b.holders = append(b.holders, report.Holder{Subject: "sdn", Detail: strings.TrimSpace(who + " " + report.Clean(e.Hostname)), Source: "sdn", Address: e.Address, MAC: e.MAC})
 	}
+}
+
+// vlanNets notes which virtual networks are only another name of a VLAN of a
+// bridge.
+func (b *addressBook) vlanNets(c *cluster, sdn *parse.SDN) {
+	for _, v := range sdn.VNets {
+		i := slices.IndexFunc(sdn.Zones, func(z parse.SDNZone) bool { return z.ID == v.Zone && z.Type == "vlan" && z.Bridge != "" })
+		if i >= 0 && v.Tag != nil {
+			b.vnets[c.Name+"/"+v.ID] = report.Segment{Bridge: sdn.Zones[i].Bridge, VLAN: *v.Tag}
+		}
+	}
+}
+
+// relate is report.Relate with SDN's names for VLANs.
+func (b *addressBook) relate(s report.Segment, cluster string, u report.Uplink) report.Relation {
+	best := report.Relate(s, cluster, u, b.wirings)
+	vlan, named := b.vnets[cluster+"/"+s.Bridge]
+	if named {
+		best = max(best, report.Relate(vlan, cluster, u, b.wirings))
+	}
+	if other, ok := b.vnets[u.Cluster+"/"+u.Segment.Bridge]; ok {
+		u.Segment = other
+		best = max(best, report.Relate(s, cluster, u, b.wirings))
+		if named {
+			best = max(best, report.Relate(vlan, cluster, u, b.wirings))
+		}
+	}
+	return best
 }
 
 // node reads one node's addresses, routes and neighbours.
@@ -434,7 +464,7 @@ func (b *addressBook) locate(h report.Holder, uplinks []report.Uplink) report.Ho
 		return h
 	}
 	for _, u := range uplinks {
-		switch report.Relate(*h.Segment, h.Cluster, u, b.wirings) {
+		switch b.relate(*h.Segment, h.Cluster, u) {
 		case report.Same:
 			h.Segment, h.Maybe = &u.Segment, ""
 			return h
@@ -498,7 +528,7 @@ func (b *addressBook) onSegment(v report.AddressView, nics []dynamicNIC) []dynam
 	var out []dynamicNIC
 	for _, d := range nics {
 		if len(v.Uplinks) == 0 || slices.ContainsFunc(v.Uplinks, func(u report.Uplink) bool {
-			return report.Relate(d.segment, d.place.cluster.Name, u, b.wirings) != report.Other
+			return b.relate(d.segment, d.place.cluster.Name, u) != report.Other
 		}) || len(d.nic.Trunks) > 0 {
 			out = append(out, d)
 		}

@@ -247,3 +247,17 @@ func TestSDNWithoutItsList(t *testing.T) {
 		}
 	}
 }
+
+// A virtual network of SDN is a VLAN of its zone's bridge also where the wires
+// between the two are not seen.
+func TestAVirtualNetworkIsAVLAN(t *testing.T) {
+	for tag, want := range map[string]string{"30": report.InUse, "40": report.Free} {
+		sc := oneNode(`[{"dst":"10.20.0.200","dev":"iot","lladdr":"02:00:00:00:00:77","state":["STALE"]}]`)
+		setAnswer(sc, 0, "addresses", printed(`[{"ifname":"vmbr0","linkinfo":{"info_kind":"bridge"}},{"ifname":"ln_iot","master":"iot","linkinfo":{"info_kind":"veth"}},{"ifname":"iot","linkinfo":{"info_kind":"bridge"}}]`))
+		setAnswer(sc, 0, "routes", printed(`[{"dst":"10.20.0.0/24","dev":"iot","scope":"link","flags":[]}]`))
+		setAnswer(sc, 0, "sdn", printed("/etc/pve/sdn/vnets.cfg:vnet: iot\n/etc/pve/sdn/vnets.cfg:\tzone z\n/etc/pve/sdn/vnets.cfg:\ttag "+tag+"\n/etc/pve/sdn/zones.cfg:vlan: z\n/etc/pve/sdn/zones.cfg:\tbridge vmbr0\n"))
+		if r := checkIn(t, sc, "10.20.0.130"); r.Verdict != want {
+			t.Errorf("VLAN %s: %s because %s", tag, r.Verdict, r.Reason)
+		}
+	}
+}
