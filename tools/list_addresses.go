@@ -103,7 +103,7 @@ func (b *addressBook) nics() []report.GuestNIC {
 				continue
 			}
 			for _, n := range report.Configuration(g, *cfg).Current.NICs {
-				out = append(out, report.GuestNIC{Subject: fmt.Sprintf("guest/%d", g.VMID), Who: guestText(g) + " " + n.Key, MAC: n.MAC, Segment: segmentOf(n)})
+				out = append(out, report.GuestNIC{Subject: fmt.Sprintf("guest/%d", g.VMID), Who: guestText(g) + " " + n.Key, MAC: n.MAC, Segment: segmentOf(n), Cluster: c.Name})
 			}
 		}
 	}

@@ -208,8 +208,17 @@ func TestDuplicatesAreFound(t *testing.T) {
 	if got := Findings(AddressFindings(holders, nil, Judge{})...); len(got) != 1 || got[0].Severity != Warning {
 		t.Errorf("latent: %+v", got)
 	}
-	nics := []GuestNIC{{"guest/1", "guest 1 net0", "AA:BB:CC:00:00:01", lan}, {"guest/2", "guest 2 net0", "aa:bb:cc:00:00:01", lan}, {"guest/3", "guest 3 net0", "aa:bb:cc:00:00:01", vlan30}}
+	nics := []GuestNIC{{"guest/1", "guest 1 net0", "AA:BB:CC:00:00:01", lan, "a"}, {"guest/2", "guest 2 net0", "aa:bb:cc:00:00:01", vlan30, "a"}, {"guest/3", "guest 3 net0", "aa:bb:cc:00:00:01", lan, "a"}}
 	if got := Findings(MACFindings(nics, Judge{})...); len(got) != 1 || got[0].Severity != Critical || got[0].Subject != "guest/1" {
 		t.Errorf("MAC: %+v", got)
+	}
+	// A guest restored in another cluster keeps its MAC and its address.
+	nics[2].Cluster = "b"
+	if got := Findings(MACFindings(nics, Judge{})...); len(got) != 1 || got[0].Severity != Warning {
+		t.Errorf("MAC in two clusters: %+v", got)
+	}
+	two := []Holder{{Subject: "guest/1", Cluster: "a", Source: "config", Address: a, Segment: &lan, Running: true}, {Subject: "guest/1", Cluster: "b", Source: "config", Address: a, Segment: &lan, Running: true}}
+	if got := Findings(AddressFindings(two, nil, Judge{})...); len(got) != 1 || got[0].Severity != Warning {
+		t.Errorf("address in two clusters: %+v", got)
 	}
 }

@@ -166,11 +166,17 @@ func MACFindings(nics []GuestNIC, j Judge) []*Finding {
 	}
 	var out []*Finding
 	for _, ns := range by {
-		slices.SortFunc(ns, func(a, b GuestNIC) int { return cmp.Compare(a.Subject+a.Who, b.Subject+b.Who) })
-		for i, n := range ns[1:] {
-			if n.Segment.Same(ns[i].Segment) {
-				out = append(out, j.Find("MAC_DUPLICATE", "", ns[i].Subject, fmt.Sprintf("%s is the MAC of %s and of %s on %s", strings.ToLower(n.MAC), ns[i].Who, n.Who, n.Segment), Evidence{Name: "mac", Value: strings.ToLower(n.MAC)}))
+		slices.SortFunc(ns, func(a, b GuestNIC) int { return cmp.Compare(a.Subject+a.Who+a.Cluster, b.Subject+b.Who+b.Cluster) })
+		for i, n := range ns {
+			before := slices.IndexFunc(ns[:i], func(o GuestNIC) bool { return o.Segment.Same(n.Segment) })
+			if before < 0 {
+				continue
 			}
+			o, severity, unless := ns[before], Severity(""), ""
+			if o.Cluster != n.Cluster {
+				severity, unless = Warning, ", if the networks of the clusters are one"
+			}
+			out = append(out, j.Find("MAC_DUPLICATE", severity, o.Subject, fmt.Sprintf("%s is the MAC of %s and of %s on %s%s", strings.ToLower(n.MAC), o.Who, n.Who, n.Segment, unless), Evidence{Name: "mac", Value: strings.ToLower(n.MAC)}))
 		}
 	}
 	return out
@@ -180,6 +186,7 @@ func MACFindings(nics []GuestNIC, j Judge) []*Finding {
 type GuestNIC struct {
 	Subject, Who, MAC string
 	Segment           Segment
+	Cluster           string
 }
 
 // FreeList is the answer of find_free_address: candidates of a network, each
