@@ -532,6 +532,9 @@ func (v *EvacView) decideHA(r EvacGuest, g Guest, ha *parse.HAResource, n evacNe
 	if why := v.haTrouble(ha.SID); why != "" {
 		return blocked(why)
 	}
+	if !v.offline() && v.lrmSilent(v.Node) {
+		return blocked("it is under HA, but the local HA manager of " + v.Node + " does not report, so nothing moves it")
+	}
 	to, why := v.target(r, g, n, all, func(node string) string { return v.haForbids(ha, node) })
 	if to == nil {
 		r.noRoom = strings.HasPrefix(why, noRoomText)
@@ -566,10 +569,15 @@ func (v *EvacView) haTrouble(sid string) string {
 	return ""
 }
 
+// lrmSilent reports whether nothing was heard of a node's local HA manager.
+func (v *EvacView) lrmSilent(node string) bool {
+	i := slices.IndexFunc(v.HA.LRMs, func(l parse.LRM) bool { return l.Node == node })
+	return i < 0 || v.HA.LRMs[i].Timestamp == nil || v.Now.Sub(time.Unix(*v.HA.LRMs[i].Timestamp, 0)) > lrmSilentAfter
+}
+
 // haForbids says why HA would not use a node for a resource; "" when it may.
 func (v *EvacView) haForbids(ha *parse.HAResource, node string) string {
-	i := slices.IndexFunc(v.HA.LRMs, func(l parse.LRM) bool { return l.Node == node })
-	if i < 0 || v.HA.LRMs[i].Timestamp == nil || v.Now.Sub(time.Unix(*v.HA.LRMs[i].Timestamp, 0)) > lrmSilentAfter {
+	if v.lrmSilent(node) {
 		return "its HA manager does not report"
 	}
 	has := func(nodes []parse.HANode) bool {

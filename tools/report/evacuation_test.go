@@ -227,10 +227,13 @@ func TestEveryBlockerOfAnEvacuation(t *testing.T) {
 		{name: "an HA rule that keeps together leaves c", vmid: 905, config: vm, action: "ha"},
 		{name: "an HA rule that keeps together, too large for c", vmid: 905, config: strings.Replace(vm, "2048", "16384", 1), action: "blocked", why: "keeps it with vm:301"},
 		{name: "under HA, local managers dead", vmid: 900, config: vm, change: func(v *EvacView) {
-			for i := range v.HA.LRMs {
-				v.HA.LRMs[i].Timestamp = Ptr(evacNow.Unix() - 121)
+			for i := range v.HA.LRMs[1:] {
+				v.HA.LRMs[i+1].Timestamp = Ptr(evacNow.Unix() - 121)
 			}
 		}, action: "blocked", why: "b, c: its HA manager does not report"},
+		{name: "under HA, the node's own local manager dead", vmid: 900, config: vm, change: func(v *EvacView) {
+			v.HA.LRMs[0].Timestamp = Ptr(evacNow.Unix() - 121)
+		}, action: "blocked", why: "local HA manager of a does not report"},
 		{name: "under HA with a blocker", vmid: 900, config: vm + "hostpci0: 01:00.0\n", action: "blocked", why: "under HA, which would try"},
 		{name: "under HA whose manager is dead", vmid: 900, config: vm, change: func(v *EvacView) { v.HA.Manager.Timestamp = Ptr(int64(1)) }, action: "blocked", why: "HA manager does not report"},
 		{name: "under HA in error", vmid: 900, config: vm, change: func(v *EvacView) {
@@ -436,11 +439,52 @@ func TestLossOfOneNode(t *testing.T) {
 			t.Errorf("%s: three votes keep their quorum without one", l.Node)
 		}
 	}
-	v.Corosync = &parse.Corosync{Nodes: votes.Nodes[:2]}
-	for _, l := range (Judge{}).PlanEvacuation(v).NMinus1[:2] {
-		if l.KeepsQuorum == nil || *l.KeepsQuorum {
-			t.Errorf("%s: of two votes one is no quorum", l.Node)
+}
+
+// TestLossKeepsQuorum holds the plan against what cluster_health says of the
+// same votes.
+func TestLossKeepsQuorum(t *testing.T) {
+	nodes := func(names ...string) *parse.Corosync {
+		c := &parse.Corosync{}
+		for _, n := range names {
+			c.Nodes = append(c.Nodes, parse.CorosyncNode{Name: n})
 		}
+		return c
+	}
+	device := func(c *parse.Corosync, algorithm string) *parse.Corosync {
+		c.QDevice = &parse.CorosyncQDevice{Model: "net", Algorithm: algorithm}
+		return c
+	}
+	two := nodes("a", "b")
+	two.TwoNode = Ptr(true)
+	for _, c := range []struct {
+		name string
+		in   *parse.Corosync
+		off  string
+		want string // of the loss of a
+	}{
+		{"two votes", nodes("a", "b"), "", "no"},
+		{"two_node", two, "", "yes"},
+		{"two_node, the other one off", two, "b", "no"},
+		{"two and a device", device(nodes("a", "b"), "ffsplit"), "", "unknown"},
+		{"four and a device, one off", device(nodes("a", "b", "c", "d"), "ffsplit"), "d", "unknown"},
+		{"four and a device", device(nodes("a", "b", "c", "d"), "ffsplit"), "", "yes"},
+		{"four and a device, two off", device(nodes("a", "b", "c", "d"), "ffsplit"), "cd", "no"},
+		{"last man standing", device(nodes("a", "b", "c"), "lms"), "", "unknown"},
+		{"three", nodes("a", "b", "c"), "", "yes"},
+		{"three, one off", nodes("a", "b", "c"), "c", "no"},
+		{"not in the file", nodes("b", "c"), "", "unknown"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			st := &parse.State{Members: parse.Members{Node: "x", Cluster: &parse.ClusterInfo{}}}
+			for _, n := range c.in.Nodes {
+				st.Members.Nodes = append(st.Members.Nodes, parse.Member{Name: n.Name, Online: Ptr(!strings.Contains(c.off, n.Name))})
+			}
+			v := EvacView{Cluster: ClusterView{State: st}, Corosync: c.in}
+			if got := YesNo(v.keepsQuorum("a")); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
 	}
 }
 

@@ -93,8 +93,11 @@ func (v *EvacView) loss(node string, guests []Guest, free map[string]int64, unkn
 		l.LargestRoomBytes = Ptr(slices.Max(rooms))
 	}
 	l.Fits, l.Reason = fits(l, sizes, rooms, unsure, v.unsure[node])
-	if l.KeepsQuorum != nil && !*l.KeepsQuorum {
+	switch {
+	case l.KeepsQuorum != nil && !*l.KeepsQuorum:
 		l.Reason += "; but without it the cluster has no quorum, so nothing could be started"
+	case l.KeepsQuorum == nil && v.Corosync != nil && v.Corosync.QDevice != nil:
+		l.Reason += "; it keeps its quorum only if the QDevice votes, which cluster_health tells"
 	}
 	if l.LocalOnly > 0 {
 		l.Reason += fmt.Sprintf("; %d of its guests cannot start elsewhere, their disks are on it alone", l.LocalOnly)
@@ -169,37 +172,32 @@ func (v *EvacView) tied(g Guest) bool {
 }
 
 // keepsQuorum reports whether the votes that are there suffice without a node;
-// nil when that is not known.
+// nil when that is not known, as when it depends on a QDevice, of which is not
+// read whether it votes at this moment.
 func (v *EvacView) keepsQuorum(node string) *bool {
-	c := v.Corosync
-	if v.Lone || c == nil {
+	if v.Lone || v.Corosync == nil {
 		return nil
 	}
-	expected, have, known := int64(0), int64(0), false
-	for _, n := range c.Nodes {
-		votes := int64(1)
-		if n.Votes != nil {
-			votes = *n.Votes
-		}
-		expected += votes
+	votes := int64(-1)
+	for _, n := range v.Corosync.Nodes {
 		online, _ := membership(v.Cluster.State, n.Name)
-		if online == nil {
+		switch {
+		case online == nil:
 			return nil
+		case n.Name == node && *online:
+			votes = valueOr(n.Votes, 1)
+		case n.Name == node:
+			votes = 0
 		}
-		if *online && n.Name != node {
-			have += votes
-		}
-		known = known || n.Name == node
 	}
-	if c.QDevice != nil { // whether it votes at this moment is not read
-		votes := int64(1)
-		if c.QDevice.Votes != nil {
-			votes = *c.QDevice.Votes
-		}
-		expected, have = expected+votes, have+votes
-	}
-	if !known || expected == 0 {
+	c := ClusterFacts{Cluster: v.Cluster, Corosync: v.Corosync}.count()
+	switch left := c.present - votes; {
+	case votes < 0 || c.expected == 0:
+		return nil
+	case left >= c.needed && (left > 0 || c.unsure > 0):
+		return Ptr(true)
+	case left+c.unsure >= c.needed || c.tieBreaker && 2*left >= c.expected:
 		return nil
 	}
-	return Ptr(have >= expected/2+1)
+	return Ptr(false)
 }
