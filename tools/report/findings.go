@@ -127,6 +127,7 @@ var Catalogue = []Rule{
 	{Code: "VOLUME_NOT_IN_BACKUP", Severity: Warning, Why: "A container's data lies on a volume or mount that no backup contains.", Fix: "Move the data onto a disk that is backed up, or set backup=1 on the mount point."},
 	{Code: "ZFS_DATA_ERRORS", Severity: Critical, Why: "The pool has lost data: the files are named by zpool status -v.", Fix: "Restore the files from a backup; find the failing device."},
 	{Code: "ZFS_DEVICE_ERRORS", Severity: Warning, Compare: ">=", Warning: 1, Unit: "errors", Why: "A device of the pool had read, write or checksum errors although the pool is online.", Fix: "Check cable and disk, then zpool clear POOL and scrub."},
+	{Code: "ZFS_DEVICE_LOST", Severity: Warning, Why: "A cache or spare device of the pool cannot be used. The pool is online all the same, but a spare that is gone replaces nothing.", Fix: "Look at cable and disk, then zpool online POOL DEVICE, or zpool remove POOL DEVICE and add another."},
 	{Code: "ZFS_FRAGMENTED", Severity: Info, Compare: ">", Info: 50, Unit: "percent", Why: "The free space of the pool is in small pieces; writes slow down.", Fix: "Free space; replace or add devices."},
 	{Code: "ZFS_POOL_DEGRADED", Severity: Critical, Why: "The pool lacks a device.", Fix: "Replace the device: zpool replace POOL OLD NEW"},
 	{Code: "ZFS_POOL_FULL", Severity: Warning, Compare: ">=", Warning: 80, Critical: 90, Unit: "percent", Why: "The pool is nearly full; ZFS slows down long before the end.", Fix: "Remove snapshots and old data, or add devices."},

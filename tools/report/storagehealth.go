@@ -148,22 +148,27 @@ func (j Judge) StorageComponents(v StorageFacts) ([]StorageComponent, []*Finding
 	return rows, all
 }
 
-// settle gives a row the state of its worst finding.
+// settle gives a row the state of its worst finding. One that is not wholly
+// known can still be known to be ill.
 func (r *StorageComponent) settle(findings []*Finding) {
-	if r.State == Unknown {
-		return
-	}
-	r.State = HealthOK
-	fs := Findings(findings...)
-	for _, f := range fs {
+	state := HealthOK
+	var why []string
+	for _, f := range Findings(findings...) {
 		if f.Severity == Info {
 			continue
 		}
-		if r.State == HealthOK {
-			r.State = string(f.Severity)
+		if state == HealthOK {
+			state = string(f.Severity)
 		}
-		r.Reason = strings.TrimPrefix(r.Reason+"; "+f.Message, "; ")
+		why = append(why, f.Message)
 	}
+	if state != HealthOK || r.State == "" {
+		r.State = state
+	}
+	if r.Reason != "" {
+		why = append(why, r.Reason)
+	}
+	r.Reason = strings.Join(why, "; ")
 }
 
 func poolNames(v StorageFacts) []string {
@@ -218,8 +223,11 @@ func (j Judge) zpool(v StorageFacts, name string) (StorageComponent, []*Finding)
 }
 
 func deviceTrouble(d parse.ZPoolDevice) bool {
-	good := d.State == "ONLINE" || d.State == "" || d.State == "AVAIL" || d.State == "INUSE"
-	return d.Leaf && !good || d.Errors() > 0
+	return d.Leaf && !goodDevice(d) || d.Errors() > 0
+}
+
+func goodDevice(d parse.ZPoolDevice) bool {
+	return d.State == "ONLINE" || d.State == "" || d.State == "AVAIL" || d.State == "INUSE"
 }
 
 func (r *StorageComponent) scanned(s parse.ZPoolScan, now time.Time) {
@@ -259,12 +267,12 @@ func (j Judge) poolErrors(subject string, r StorageComponent, p parse.ZPool) []*
 	if p.DataErrors != nil && *p.DataErrors > 0 {
 		out = append(out, j.Find("ZFS_DATA_ERRORS", "", subject, fmt.Sprintf("pool %s has lost data: %s", r.Name, many(int(min(*p.DataErrors, math.MaxInt32)), "data error")), Evidence{"data errors", fmt.Sprint(*p.DataErrors), "errors"}))
 	}
-	worst, devices := int64(0), []Evidence{}
-	for _, d := range p.Devices {
-		if n := d.Errors(); n > 0 && d.Leaf {
-			worst = max(worst, n)
-			devices = append(devices, Evidence{Name: Clean(d.Name), Value: fmt.Sprintf("read %d, write %d, checksum %d", valueOr(d.Read, 0), valueOr(d.Write, 0), valueOr(d.Cksum, 0))})
-		}
+	worst, devices := deviceErrors(p.Devices, true)
+	if worst == 0 { // ZFS cannot always tell which disk of a mirror or raidz it was
+		worst, devices = deviceErrors(p.Devices, false)
+	}
+	if lost := idleDevices(p); len(lost) > 0 {
+		out = append(out, j.Find("ZFS_DEVICE_LOST", "", subject, fmt.Sprintf("%s of pool %s cannot be used; its data is not at risk by that", many(len(lost), "cache or spare device"), r.Name), lost[:min(len(lost), 6)]...))
 	}
 	if worst > 0 {
 		n := len(devices)
@@ -273,12 +281,37 @@ func (j Judge) poolErrors(subject string, r StorageComponent, p parse.ZPool) []*
 	switch {
 	case r.Scan == "none":
 		out = append(out, j.Find("ZFS_SCRUB_OVERDUE", Info, subject, "pool "+r.Name+" was never scrubbed"))
+	case p.Scan.Kind == "resilver" && p.Scan.State == "finished" && r.ScanAgeS != nil: // a later scrub would stand there instead
+		out = append(out, j.Measure("ZFS_SCRUB_OVERDUE", subject, fmt.Sprintf("pool %s was not scrubbed since its resilver %s ago", r.Name, Seconds(r.ScanAgeS)), "age", float64(*r.ScanAgeS)/86400, Evidence{Name: "resilver", Value: r.ScanAt}))
 	case p.Scan.Kind == "scrub" && r.ScanAgeS != nil && p.Scan.State != "running":
 		message := fmt.Sprintf("pool %s was last scrubbed %s ago", r.Name, Seconds(r.ScanAgeS))
 		if p.Scan.State != "finished" {
 			message = fmt.Sprintf("the last scrub of pool %s was %s %s ago", r.Name, cmp.Or(Clean(p.Scan.State), "not finished"), Seconds(r.ScanAgeS))
 		}
 		out = append(out, j.Measure("ZFS_SCRUB_OVERDUE", subject, message, "age", float64(*r.ScanAgeS)/86400, Evidence{Name: "scrub", Value: r.ScanAt}))
+	}
+	return out
+}
+
+// deviceErrors are the errors of the worst device, and all that had some.
+func deviceErrors(devices []parse.ZPoolDevice, leaves bool) (worst int64, had []Evidence) {
+	for _, d := range devices {
+		if n := d.Errors(); n > 0 && d.Leaf == leaves {
+			worst = max(worst, n)
+			had = append(had, Evidence{Name: Clean(d.Name), Value: fmt.Sprintf("read %d, write %d, checksum %d", valueOr(d.Read, 0), valueOr(d.Write, 0), valueOr(d.Cksum, 0))})
+		}
+	}
+	return worst, had
+}
+
+// idleDevices are the caches and spares that are gone: the pool stays ONLINE
+// without them and says nothing.
+func idleDevices(p parse.ZPool) []Evidence {
+	var out []Evidence
+	for _, d := range p.Devices {
+		if (d.Class == "cache" || d.Class == "spares") && d.Leaf && !goodDevice(d) {
+			out = append(out, Evidence{Name: Clean(d.Name), Value: strings.TrimSpace(Clean(d.State) + " " + Clean(d.Remark))})
+		}
 	}
 	return out
 }

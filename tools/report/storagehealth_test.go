@@ -36,7 +36,12 @@ func TestZPoolFindings(t *testing.T) {
 		{"scrubbed 40 days ago", StorageFacts{Pools: []parse.ZPool{{Name: "p", State: "ONLINE", Scan: parse.ZPoolScan{Kind: "scrub", State: "finished", At: days(40)}}}}, "ok", []string{}},
 		{"scrubbed 77 days ago", StorageFacts{Pools: []parse.ZPool{{Name: "p", State: "ONLINE", Scan: parse.ZPoolScan{Kind: "scrub", State: "finished", At: days(77)}}}}, "warning", []string{"warning ZFS_SCRUB_OVERDUE storage/n/p"}},
 		{"a scrub runs", StorageFacts{Pools: []parse.ZPool{{Name: "p", State: "ONLINE", Scan: parse.ZPoolScan{Kind: "scrub", State: "running", At: days(77)}}}}, "ok", []string{}},
-		{"a resilver hides the scrub", StorageFacts{Pools: []parse.ZPool{{Name: "p", State: "ONLINE", Scan: parse.ZPoolScan{Kind: "resilver", State: "finished", At: days(77)}}}}, "ok", []string{}},
+		{"a resilver hides the scrub", StorageFacts{Pools: []parse.ZPool{{Name: "p", State: "ONLINE", Scan: parse.ZPoolScan{Kind: "resilver", State: "finished", At: days(40)}}}}, "ok", []string{}},
+		{"no scrub since an old resilver", StorageFacts{Pools: []parse.ZPool{{Name: "p", State: "ONLINE", Scan: parse.ZPoolScan{Kind: "resilver", State: "finished", At: days(77)}}}}, "warning", []string{"warning ZFS_SCRUB_OVERDUE storage/n/p"}},
+		{"errors of no single disk", StorageFacts{Pools: []parse.ZPool{{Name: "p", State: "ONLINE", Scan: scrub, Devices: []parse.ZPoolDevice{{Name: "raidz1-0", Level: 1, State: "ONLINE", Cksum: Ptr(int64(4))}, leaf("d", "ONLINE", 0, 0, 0)}}}}, "warning", []string{"warning ZFS_DEVICE_ERRORS storage/n/p"}},
+		{"a spare is gone", StorageFacts{Pools: []parse.ZPool{{Name: "p", State: "ONLINE", Scan: scrub, Devices: []parse.ZPoolDevice{leaf("d", "ONLINE", 0, 0, 0), {Name: "s", Class: "spares", Level: 1, Leaf: true, State: "UNAVAIL"}}}}}, "warning", []string{"warning ZFS_DEVICE_LOST storage/n/p"}},
+		{"a spare waits, another is in use", StorageFacts{Pools: []parse.ZPool{{Name: "p", State: "ONLINE", Scan: scrub, Devices: []parse.ZPoolDevice{{Name: "s", Class: "spares", Level: 1, Leaf: true, State: "AVAIL"}, {Name: "t", Class: "spares", Level: 1, Leaf: true, State: "INUSE"}}}}}, "ok", []string{}},
+		{"degraded beside a suspended one", StorageFacts{States: map[string]string{"p": "DEGRADED"}, Skipped: "x"}, "critical", []string{"critical ZFS_POOL_DEGRADED storage/n/p"}},
 		{"never scrubbed", StorageFacts{Pools: []parse.ZPool{{Name: "p", State: "ONLINE"}}}, "ok", []string{"info ZFS_SCRUB_OVERDUE storage/n/p"}},
 		{"degraded", StorageFacts{Pools: []parse.ZPool{{Name: "p", State: "DEGRADED", Scan: scrub, Devices: []parse.ZPoolDevice{leaf("d", "FAULTED", 3, 0, 0)}}}}, "critical", []string{"critical ZFS_POOL_DEGRADED storage/n/p", "warning ZFS_DEVICE_ERRORS storage/n/p"}},
 		{"data lost", StorageFacts{Pools: []parse.ZPool{{Name: "p", State: "ONLINE", Scan: scrub, DataErrors: Ptr(int64(2))}}}, "critical", []string{"critical ZFS_DATA_ERRORS storage/n/p"}},
@@ -71,13 +76,21 @@ func TestThinFindings(t *testing.T) {
 		{"data at its limit", pool(0.80, 0.1, 0, ""), []string{"warning THIN_DATA_FULL storage/n/pve/data"}},
 		{"flagged by LVM, said once", pool(1, 0.1, 0, parse.PoolOutOfData), []string{"critical THIN_DATA_FULL storage/n/pve/data"}},
 		{"failed", pool(0.1, 0.1, 0, parse.PoolFailed), []string{"critical THIN_POOL_FAILED storage/n/pve/data"}},
+		{"failed and not active", parse.ThinPool{Group: "pve", Name: "data", Trouble: parse.PoolFailed}, []string{"critical THIN_POOL_FAILED storage/n/pve/data"}},
 		{"overcommitted and empty", pool(0.1, 0.1, 1600, ""), []string{"info THIN_OVERCOMMIT storage/n/pve/data"}},
 		{"overcommitted and filling", pool(0.71, 0.1, 1600, ""), []string{"warning THIN_OVERCOMMIT storage/n/pve/data"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, findings := Judge{}.StorageComponents(StorageFacts{Node: "n", Now: healthNow, LVM: &parse.LVM{Pools: []parse.ThinPool{tt.in}}})
+			rows, findings := Judge{}.StorageComponents(StorageFacts{Node: "n", Now: healthNow, LVM: &parse.LVM{Pools: []parse.ThinPool{tt.in}}})
 			if d := cmp.Diff(tt.want, told(findings)); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
+			}
+			worst := HealthOK
+			if fs := Findings(findings...); len(fs) > 0 && fs[0].Severity != Info {
+				worst = string(fs[0].Severity)
+			}
+			if rows[0].State != worst {
+				t.Errorf("state %s, want that of the worst finding, %s", rows[0].State, worst)
 			}
 		})
 	}
