@@ -22,11 +22,15 @@ var clusterHealth = define("cluster_health", "Tell a cluster's health",
 		}
 		out := &report.ClusterHealthList{Clusters: make([]report.ClusterHealth, len(inv.clusters))}
 		findings := make([][]*report.Finding, len(inv.clusters))
+		views := make([]report.ClusterFacts, len(inv.clusters))
 		parallel(inv.clusters, func(i int, c *cluster) {
 			s.offlineNodes(c, "")
-			v := s.healthView(inv, c)
-			out.Clusters[i], findings[i] = s.judge().ClusterHealthOf(v, !s.isComplete())
+			views[i] = s.healthView(inv, c)
 		})
+		incomplete := !s.isComplete() // asked when all have ended, whichever ended first
+		for i, v := range views {
+			out.Clusters[i], findings[i] = s.judge().ClusterHealthOf(v, incomplete)
+		}
 		var all []*report.Finding
 		for _, f := range findings {
 			all = append(all, f...)

@@ -126,6 +126,7 @@ func (s *Session) backupView(inv *inventory, c *cluster, f backupFilter) (v repo
 	v = report.BackupView{Configs: c.configs, Now: s.judged, Partial: f != (backupFilter{}), Jobs: c.cluster.BackupJobs, Runs: map[int]*report.BackupRun{}}
 	view := c.view(inv)
 	v.Name, v.Guests = view.Name, report.Guests(view, false)
+	v.Namesakes = inv.namesakes(c)
 	plans, disabled := s.backupPlans(c, f)
 	sources := make([]report.BackupSource, len(plans))
 	jobs := []func(){func() { v.Runs = s.lastRuns(c, f.node) }}

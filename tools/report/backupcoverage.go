@@ -93,9 +93,6 @@ type CoverageView struct {
 	PoolsRead bool
 	Asked     bool
 	Zone      *time.Location
-	// Namesakes are guests of other clusters that keep their archives in the same
-	// place, by storage and VMID: cluster and kind.
-	Namesakes map[string]map[int]Namesake
 
 	calendars map[string]calendar // by job, of those that can be read
 	longest   map[string]time.Duration
@@ -117,23 +114,12 @@ func StorePlace(s parse.StorageConfig) string {
 }
 
 // namesake is a guest of another cluster to which an archive can belong as well.
-func (v *CoverageView) namesake(a Archive) (Namesake, bool) {
+func (v BackupView) namesake(a Archive) (Namesake, bool) {
 	if a.VMID == nil {
 		return Namesake{}, false
 	}
 	n, ok := v.Namesakes[a.Storage][*a.VMID]
 	return n, ok && (a.Type == "" || a.Type == n.Type)
-}
-
-// mistakable names the guest of another cluster whose archives are mixed with
-// this guest's, and the storage.
-func (v *CoverageView) mistakable(archives []Archive) string {
-	for _, a := range archives {
-		if n, ok := v.namesake(a); ok {
-			return fmt.Sprintf("archives on %s can be those of guest %d of cluster %s, which uses the same place", a.Storage, *a.VMID, Clean(n.Cluster))
-		}
-	}
-	return ""
 }
 
 // prepare fills in what every row needs.
@@ -208,21 +194,7 @@ func someOf(names []string, what string) string {
 func (j Judge) Coverages(v CoverageView) ([]Coverage, []CoverageJob, []*Finding) {
 	v.prepare()
 	archives := v.Archives()
-	for i, a := range archives {
-		if _, other := v.namesake(a); other && a.Orphan {
-			archives[i].Orphan, archives[i].VMID = false, nil // another cluster's
-		}
-	}
-	mine := map[int][]Archive{}
-	for i := 0; i < len(archives); {
-		from := i
-		for i < len(archives) && vmidOr(archives[i].VMID) == vmidOr(archives[from].VMID) {
-			i++
-		}
-		if archives[from].VMID != nil {
-			mine[*archives[from].VMID] = slices.DeleteFunc(slices.Clone(archives[from:i]), func(a Archive) bool { return a.Orphan })
-		}
-	}
+	mine := byGuest(archives)
 	rows := make([]Coverage, 0, len(v.Guests))
 	findings := j.sharedPlaces(v)
 	guests := map[int]Guest{}
@@ -356,7 +328,7 @@ func (j Judge) coverage(v CoverageView, g Guest, archives []Archive) (Coverage, 
 	if cfg := v.configs[g.VMID]; cfg != nil {
 		r.ExcludedVolumes = Ptr(Excluded(g.Type, cfg.Current))
 	}
-	good := v.restorable(g, archives)
+	good := newestGood(archives)
 	var gap time.Duration
 	var known bool
 	if good != nil {
@@ -385,30 +357,6 @@ func (j Judge) coverage(v CoverageView, g Guest, archives []Archive) (Coverage, 
 	return r, j.coverFindings(v, g, r, good, archives, gap, known)
 }
 
-// restorable is the newest archive that can be this guest's and can be restored;
-// one that is older than the guest is of a guest that had the number before.
-func (v *CoverageView) restorable(g Guest, archives []Archive) *Archive {
-	var made *int64
-	if cfg := v.configs[g.VMID]; cfg != nil {
-		made = cfg.Current.CreatedAt
-	}
-	for i, a := range archives {
-		switch {
-		case a.created == nil || a.Verified == string(parse.VerifyFailed) || a.created.After(v.Now.Add(time.Hour)):
-		case made != nil && a.created.Unix() < *made:
-		case v.isNamesake(a):
-		default:
-			return &archives[i]
-		}
-	}
-	return nil
-}
-
-func (v *CoverageView) isNamesake(a Archive) bool {
-	_, ok := v.namesake(a)
-	return ok
-}
-
 // verdict judges one guest; stale is the finding that the newest archive makes.
 func (v *CoverageView) verdict(g Guest, c Cover, good *Archive, archives []Archive, stale *Finding) (verdict, reason string) {
 	switch {
@@ -422,8 +370,8 @@ func (v *CoverageView) verdict(g Guest, c Cover, good *Archive, archives []Archi
 		return Unknown, "a job takes it; archives were not asked for"
 	case good != nil && stale == nil: // of a template, any archive is good enough
 		return CoverFresh, ""
-	case v.mistakable(archives) != "":
-		return Unknown, v.mistakable(archives)
+	case mistakable(archives) != "":
+		return Unknown, mistakable(archives)
 	case good != nil && !v.certain(c, g.Node):
 		return Unknown, "the newest archive that was seen is " + Seconds(good.AgeS) + " old; a newer one may be on " + few(v.not)
 	case good != nil:

@@ -33,13 +33,15 @@ type Archive struct {
 	Notes     string `json:"notes,omitempty"`
 
 	created *time.Time
+	strange string // why it cannot be the guest's own; "" when it can
+	mixed   string // the other cluster whose guest it may be as well
 }
 
 // The verdicts about one guest's backups.
 const (
 	BackedUp = "backed-up"
 	Damaged  = "damaged" // there are archives, and each failed its verification
-	NoBackup = "none"
+	NoBackup = "none"    // or only archives that cannot be the guest's own
 )
 
 // GuestBackups is what is known of one guest's backups. Newest is the newest
@@ -117,6 +119,9 @@ type BackupView struct {
 	Partial bool
 	Runs    map[int]*BackupRun // by VMID
 	Now     time.Time
+	// Namesakes are guests of other clusters that keep their archives in the same
+	// place, by storage and VMID: cluster and kind.
+	Namesakes map[string]map[int]Namesake
 }
 
 // Archives returns every archive of the sources, by guest, the newest first.
@@ -124,6 +129,10 @@ func (v BackupView) Archives() []Archive {
 	kinds, names := map[int]string{}, map[int]string{}
 	for _, g := range v.Guests {
 		kinds[g.VMID], names[g.VMID] = g.Type, g.Name
+	}
+	made := map[int]*int64{}
+	for _, c := range v.Configs {
+		made[c.VMID] = c.Current.CreatedAt
 	}
 	rows := []Archive{}
 	for _, src := range v.Sources {
@@ -134,9 +143,23 @@ func (v BackupView) Archives() []Archive {
 			r := v.archive(src, a)
 			if a.VMID != nil {
 				kind, exists := kinds[*a.VMID]
-				r.Orphan = !exists || a.Type != "" && a.Type != kind
-				if !r.Orphan {
+				other, shared := v.namesake(r)
+				switch mine := exists && (a.Type == "" || a.Type == kind); {
+				case mine:
 					r.Guest = names[*a.VMID]
+					if shared {
+						r.mixed = other.Cluster
+					}
+				case shared:
+					r.strange = foreign
+				default:
+					r.Orphan = true
+				}
+				if at := made[*a.VMID]; r.strange == "" && a.Created != nil && at != nil && a.Created.Unix() < *at {
+					r.strange = "older than the guest"
+				}
+				if a.Created != nil && a.Created.After(v.Now.Add(time.Hour)) {
+					r.strange = "of the future"
 				}
 			}
 			rows = append(rows, r)
@@ -186,11 +209,13 @@ func (v BackupView) whole() bool {
 	return !v.Partial && !slices.ContainsFunc(v.Sources, func(src BackupSource) bool { return src.Content == nil || src.Content.Unread > 0 })
 }
 
+const foreign = "of another cluster"
+
 // byGuest groups archives by their guest, without those of no guest.
 func byGuest(archives []Archive) map[int][]Archive {
 	out := map[int][]Archive{}
 	for _, a := range archives {
-		if a.VMID != nil && !a.Orphan {
+		if a.VMID != nil && !a.Orphan && a.strange != foreign {
 			out[*a.VMID] = append(out[*a.VMID], a)
 		}
 	}
@@ -206,11 +231,13 @@ func (v BackupView) Summaries(archives []Archive) []GuestBackups {
 		s := GuestBackups{VMID: g.VMID, Name: g.Name, Cluster: v.Name, Template: g.Template, Verdict: NoBackup, LastRun: v.Runs[g.VMID]}
 		if mine := mine[g.VMID]; len(mine) > 0 {
 			newest := &mine[0]
-			s.Verdict, s.Archives = Damaged, len(mine)
+			s.Verdict, s.Archives = withoutGood(mine), len(mine)
 			if good := newestGood(mine); good != nil {
 				s.Verdict, newest = BackedUp, good
 			}
-			s.NewestAt, s.NewestAgeS, s.NewestStorage = newest.CreatedAt, newest.AgeS, newest.Storage
+			if s.Verdict != NoBackup {
+				s.NewestAt, s.NewestAgeS, s.NewestStorage = newest.CreatedAt, newest.AgeS, newest.Storage
+			}
 		}
 		s.NewestUnsure = s.Archives > 0 && incomplete
 		if s.Verdict != BackedUp && incomplete {
@@ -271,7 +298,7 @@ func (j Judge) guestBackup(v BackupView, g Guest, s GuestBackups, mine []Archive
 			Evidence{Name: "started (local time)", Value: cmp.Or(r.StartedLocal, Unknown)}, Evidence{Name: "node", Value: r.Node}))
 	}
 	if s.Verdict == NoBackup && !g.Template {
-		out = append(out, j.noBackup(v, subject, s.VMID))
+		out = append(out, j.noBackup(v, subject, s))
 	}
 	if len(mine) == 0 {
 		return out
@@ -285,13 +312,17 @@ func (j Judge) guestBackup(v BackupView, g Guest, s GuestBackups, mine []Archive
 }
 
 // noBackup is milder for a guest that was made a moment ago.
-func (j Judge) noBackup(v BackupView, subject string, vmid int) *Finding {
+func (j Judge) noBackup(v BackupView, subject string, s GuestBackups) *Finding {
 	for _, c := range v.Configs {
-		if c.VMID == vmid && c.Current.CreatedAt != nil && v.Now.Sub(time.Unix(*c.Current.CreatedAt, 0)) < 36*time.Hour {
+		if c.VMID == s.VMID && c.Current.CreatedAt != nil && v.Now.Sub(time.Unix(*c.Current.CreatedAt, 0)) < 36*time.Hour {
 			return j.Find("BACKUP_NONE", Info, subject, "no backup yet: the guest is new", Evidence{Name: "created_at", Value: At(*c.Current.CreatedAt)})
 		}
 	}
-	return j.Find("BACKUP_NONE", "", subject, "no backup on any backup storage", Evidence{Name: "storages read", Value: fmt.Sprint(len(v.Sources))})
+	message := "no backup on any backup storage"
+	if s.Archives > 0 {
+		message = many(s.Archives, "archive") + ", but none that is this guest's and can be restored"
+	}
+	return j.Find("BACKUP_NONE", "", subject, message, Evidence{Name: "storages read", Value: fmt.Sprint(len(v.Sources))})
 }
 
 // certain reports whether every storage that may hold the guest's newest archive
@@ -308,13 +339,40 @@ func (v BackupView) certain(cover Cover, node string) bool {
 	})
 }
 
+// newestGood is the newest archive that is the guest's own and can be restored.
+// One that is older than the guest is of a guest that had the number before.
 func newestGood(archives []Archive) *Archive {
 	for i, a := range archives {
-		if a.Verified != string(parse.VerifyFailed) {
+		if a.created != nil && a.Verified != string(parse.VerifyFailed) && a.strange == "" && a.mixed == "" {
 			return &archives[i]
 		}
 	}
 	return nil
+}
+
+// withoutGood is the verdict about archives of which none is good.
+func withoutGood(archives []Archive) string {
+	verdict := NoBackup
+	for _, a := range archives {
+		switch {
+		case a.mixed != "", a.created == nil && a.strange == "" && a.Verified != string(parse.VerifyFailed):
+			return Unknown
+		case a.strange == "":
+			verdict = Damaged
+		}
+	}
+	return verdict
+}
+
+// mistakable names the guest of another cluster whose archives are mixed with
+// this guest's, and the storage; "" when there is none.
+func mistakable(archives []Archive) string {
+	for _, a := range archives {
+		if a.mixed != "" {
+			return fmt.Sprintf("archives on %s can be those of guest %d of cluster %s, which uses the same place", a.Storage, *a.VMID, Clean(a.mixed))
+		}
+	}
+	return ""
 }
 
 // verified judges what a backup server found; archives are the newest first.

@@ -171,6 +171,53 @@ func TestArchivesOfAnotherKindOfGuest(t *testing.T) {
 	}
 }
 
+// What cannot be the guest's own is no backup of it, here as in coverage.
+func TestArchivesThatAreNotTheGuests(t *testing.T) {
+	newest := backupsSeenAt.Add(-20 * time.Hour)
+	for _, tt := range []struct {
+		name     string
+		change   func(v *BackupView)
+		verdict  string
+		coverage string
+		findings []string
+	}{
+		{"its own", func(*BackupView) {}, BackedUp, CoverFresh, []string{}},
+		{"older than the guest", func(v *BackupView) {
+			v.Configs = []parse.GuestConfig{{VMID: 101, Current: parse.GuestSettings{CreatedAt: Ptr(newest.Unix() + 1)}}}
+		}, NoBackup, CoverNever, []string{"BACKUP_NONE info guest/101"}},
+		{"of the future", func(v *BackupView) { v.Now = newest.Add(-2 * time.Hour) }, NoBackup, CoverNever, []string{"BACKUP_NONE critical guest/101"}},
+		{"of another cluster as well", func(v *BackupView) {
+			v.Namesakes = map[string]map[int]Namesake{"pbs": {101: {Cluster: "east", Type: "lxc"}}}
+		}, Unknown, Unknown, []string{}},
+		{"another cluster's VM has the number", func(v *BackupView) {
+			v.Namesakes = map[string]map[int]Namesake{"pbs": {101: {Cluster: "east", Type: "qemu"}}}
+		}, BackedUp, CoverFresh, []string{}},
+		{"of another cluster's container", func(v *BackupView) {
+			v.Guests[0].Type = "qemu"
+			v.Namesakes = map[string]map[int]Namesake{"pbs": {101: {Cluster: "east", Type: "lxc"}}}
+		}, NoBackup, CoverNever, []string{"BACKUP_NONE critical guest/101"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			v := BackupView{
+				Guests: []Guest{{VMID: 101, Type: "lxc", Node: "a", Status: Running}}, Now: backupsSeenAt, Jobs: []parse.BackupJob{{ID: "j", Enabled: true, Schedule: "02:00", All: true, Storage: "pbs"}},
+				Sources: []BackupSource{{Storage: "pbs", Shared: true, Content: &parse.StorageContent{Archives: []parse.Archive{{VMID: Ptr(101), Type: "lxc", Created: &newest}}}}},
+			}
+			tt.change(&v)
+			got := v.Summaries(v.Archives())[0]
+			if got.Verdict != tt.verdict {
+				t.Errorf("verdict %s, want %s", got.Verdict, tt.verdict)
+			}
+			if d := cmp.Diff(tt.findings, judged(v)); d != "" {
+				t.Error(d)
+			}
+			rows, _, _ := Judge{}.Coverages(CoverageView{BackupView: v, State: &parse.State{}, JobsRead: true, PoolsRead: true, Asked: true, Storages: []parse.StorageConfig{{ID: "pbs", Type: "pbs", Shared: true}}})
+			if rows[0].Verdict != tt.coverage {
+				t.Errorf("coverage %s (%s), want %s", rows[0].Verdict, rows[0].Reason, tt.coverage)
+			}
+		})
+	}
+}
+
 func TestNewGuestHasNoBackupYet(t *testing.T) {
 	v := twoStorages(t)
 	v.Configs = []parse.GuestConfig{{VMID: 102, Current: parse.GuestSettings{CreatedAt: Ptr(backupsSeenAt.Add(-3 * time.Hour).Unix())}}}

@@ -615,7 +615,7 @@ func (h *health) backup() {
 	unknown := ""
 	cover := CoverOf(v.Jobs, JobGuest{h.r.VMID, h.r.Node, h.Look.Row.Pool})
 	if summaries[0].Verdict == Unknown || summaries[0].NewestUnsure && !v.certain(cover, h.r.Node) {
-		unknown = "not every backup storage could be read: " + strings.Join(v.unreadNames(), ", ")
+		unknown = cmp.Or(mistakable(archives), "not every backup storage could be read: "+strings.Join(v.unreadNames(), ", "))
 	}
 	h.check("backup", unknown, h.j.BackupFindings(v, archives, summaries)...)
 }
@@ -635,7 +635,7 @@ func (h *health) coverage() {
 		h.check("coverage", "the backup jobs or the configuration were not read")
 		return
 	}
-	cover := CoverOf(h.Jobs, JobGuest{h.r.VMID, h.r.Node, h.Look.Row.Pool})
+	cover := h.cover()
 	excluded := Excluded(h.r.Type, h.Look.Config.Current)
 	if h.r.Backup == nil {
 		h.r.Backup = &HealthBackup{GuestBackups: GuestBackups{VMID: h.r.VMID, Name: h.r.Name, Verdict: Unknown}}
@@ -657,6 +657,21 @@ func (h *health) coverage() {
 		f = append(f, h.j.Find("BACKUP_UNCOVERED", severity, h.subject(), "no enabled backup job takes the guest", evidence...))
 	}
 	h.check("coverage", "", f...)
+}
+
+// cover is what backup_coverage says of the jobs: one that cannot write is none.
+func (h *health) cover() Cover {
+	v := CoverageView{BackupView: BackupView{Jobs: h.Jobs}}
+	if h.Storage != nil {
+		v.Storages = h.Storage.Storages
+	} else {
+		return CoverOf(h.Jobs, JobGuest{h.r.VMID, h.r.Node, h.Look.Row.Pool})
+	}
+	if h.Backup != nil {
+		v.Now = h.Backup.Now
+		v.prepare()
+	}
+	return v.cover(Guest{VMID: h.r.VMID, Node: h.r.Node, Pool: h.Look.Row.Pool})
 }
 
 func (h *health) containers() {

@@ -25,7 +25,7 @@ func well() HealthView {
 			Cgroup: &parse.Cgroup{MemoryCurrent: n64(500), File: n64(200), OOMKills: n64(0), CPUPressure: &parse.PSI{Some: &parse.PSILine{}}}},
 		Quorate: true, Now: backupsSeenAt, Jobs: []parse.BackupJob{job}, JobsRead: true,
 		Backup:     &BackupView{Guests: []Guest{row}, Jobs: []parse.BackupJob{job}, Now: backupsSeenAt, Sources: []BackupSource{{Storage: "nas", Node: "a", Content: &parse.StorageContent{Archives: []parse.Archive{archive}}}}},
-		Storage:    &StorageView{State: state, Storages: []parse.StorageConfig{{ID: "local", Type: "dir", Path: "/var/lib/vz"}}},
+		Storage:    &StorageView{State: state, Storages: []parse.StorageConfig{{ID: "local", Type: "dir", Path: "/var/lib/vz"}, {ID: "nas", Type: "nfs", Content: []string{"backup"}, Shared: true}}},
 		Containers: &RuntimeAnswer{Place: ContainerPlace{Status: PlaceNoDocker}},
 	}
 }
@@ -97,6 +97,12 @@ func TestHealth(t *testing.T) {
 		{"backup storage not read", func(v *HealthView) { v.Backup.Sources[0].Content = nil }, "unknown", "agent=not-applicable backup=unknown containers=not-applicable", ""},
 		{"another storage not read, its job's was", func(v *HealthView) { v.Backup.Sources = append(v.Backup.Sources, BackupSource{Storage: "usb"}) }, "ok", "agent=not-applicable containers=not-applicable", ""},
 		{"no job", func(v *HealthView) { v.Jobs = nil }, "warning", "agent=not-applicable coverage=warning containers=not-applicable", "BACKUP_UNCOVERED"},
+		{"a job whose storage is disabled", func(v *HealthView) { v.Storage.Storages[1].Disabled = true }, "warning", "agent=not-applicable coverage=warning containers=not-applicable", "BACKUP_UNCOVERED"},
+		{"a job whose storage is not on the node", func(v *HealthView) { v.Storage.Storages[1].Nodes = []string{"b"} }, "warning", "agent=not-applicable coverage=warning containers=not-applicable", "BACKUP_UNCOVERED"},
+		{"a job whose schedule is over", func(v *HealthView) { v.Jobs[0].Schedule = "2020-1-1 02:00" }, "warning", "agent=not-applicable coverage=warning containers=not-applicable", "BACKUP_UNCOVERED"},
+		{"another cluster's guest may own the archives", func(v *HealthView) {
+			v.Backup.Namesakes = map[string]map[int]Namesake{"nas": {101: {Cluster: "east", Type: "lxc"}}}
+		}, "unknown", "agent=not-applicable backup=unknown containers=not-applicable", ""},
 		{"task failed", func(v *HealthView) { v.Look.Tasks = failedTasks(1) }, "warning", "agent=not-applicable containers=not-applicable tasks=warning", "TASK_FAILED"},
 		{"task failed three times", func(v *HealthView) { v.Look.Tasks = failedTasks(3) }, "critical", "agent=not-applicable containers=not-applicable tasks=critical", "TASK_FAILED"},
 		{"containers cannot be told", func(v *HealthView) {
