@@ -43,18 +43,18 @@ func TestJudgeAddress(t *testing.T) {
 		{"one of two networks was asked", func(v *AddressView) { v.Probes, v.Unprobed = []*AddressProbe{silent}, "x" }, Unknown, "not asked for: x"},
 		{"nobody is on-link", func(v *AddressView) { v.Uplinks = nil }, Unknown, "on-link"},
 		{"INCOMPLETE after the probe", func(v *AddressView) {
-			v.Probes = []*AddressProbe{&AddressProbe{Node: "pve1", Dev: "vmbr0", After: []NeighbourSeen{neighbour("10.20.0.9", "", parse.NeighbourIncomplete)}}}
+			v.Probes = []*AddressProbe{{Node: "pve1", Dev: "vmbr0", After: []NeighbourSeen{neighbour("10.20.0.9", "", parse.NeighbourIncomplete)}}}
 		}, Unknown, "no end yet"},
-		{"no entry after the probe", func(v *AddressView) { v.Probes = []*AddressProbe{&AddressProbe{Node: "pve1", Dev: "vmbr0"}} }, Unknown, "no end yet"},
+		{"no entry after the probe", func(v *AddressView) { v.Probes = []*AddressProbe{{Node: "pve1", Dev: "vmbr0"}} }, Unknown, "no end yet"},
 		{"FAILED before the probe is not enough", func(v *AddressView) {
 			v.Seen = []NeighbourSeen{neighbour("10.20.0.9", "", parse.NeighbourFailed)}
 			v.Unprobed = "x"
 		}, Unknown, "not asked"},
 		{"answers the ping", func(v *AddressView) {
-			v.Probes = []*AddressProbe{&AddressProbe{Node: "pve1", Dev: "vmbr0", Answered: true}}
+			v.Probes = []*AddressProbe{{Node: "pve1", Dev: "vmbr0", Answered: true}}
 		}, InUse, "answered a ping"},
 		{"drops the ping, answers ARP", func(v *AddressView) {
-			v.Probes = []*AddressProbe{&AddressProbe{Node: "pve1", Dev: "vmbr0", After: []NeighbourSeen{neighbour("10.20.0.9", "aa:bb:cc:00:00:01", parse.NeighbourReachable)}}}
+			v.Probes = []*AddressProbe{{Node: "pve1", Dev: "vmbr0", After: []NeighbourSeen{neighbour("10.20.0.9", "aa:bb:cc:00:00:01", parse.NeighbourReachable)}}}
 		}, InUse, "layer 2"},
 		{"REACHABLE", func(v *AddressView) {
 			v.Seen = []NeighbourSeen{neighbour("10.20.0.9", "aa:bb:cc:00:00:01", parse.NeighbourReachable)}
@@ -171,7 +171,7 @@ func FuzzJudgeAddress(f *testing.F) {
 			}
 			if on(8) && on(9+i) {
 				if len(v.Probes) == 0 {
-					v.Probes = []*AddressProbe{&AddressProbe{Node: "pve1", Dev: "vmbr0"}}
+					v.Probes = []*AddressProbe{{Node: "pve1", Dev: "vmbr0"}}
 				}
 				v.Probes[0].After = append(v.Probes[0].After, n)
 			}
