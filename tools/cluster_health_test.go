@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -15,15 +14,6 @@ import (
 	"pvelens/tools/report"
 	"pvelens/transport"
 )
-
-// codes are the codes and subjects of findings, sorted as they are.
-func codes(fs []report.Finding) []string {
-	out := []string{}
-	for _, f := range fs {
-		out = append(out, fmt.Sprintf("%s %s %s", f.Severity, f.Code, f.Subject))
-	}
-	return out
-}
 
 // patient makes an Env wait long for nodes that all answer, for a busy machine
 // may be slow.
