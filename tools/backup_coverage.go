@@ -75,11 +75,6 @@ func (s *Session) coverageView(inv *inventory, c *cluster, archives bool) report
 	v.Storages = c.cluster.Storages
 	if v.JobsRead && archives {
 		v.BackupView, v.Disabled = s.backupView(inv, c, backupFilter{})
-		if now, err := s.clockOf(c, c.State.Members.Node); err == nil {
-			v.Zone = now.Location()
-		} else {
-			s.note(c.server.name(), err)
-		}
 	} else {
 		view := c.view(inv)
 		v.BackupView = report.BackupView{Name: view.Name, Guests: report.Guests(view, false), Configs: c.configs, Now: s.judged, Jobs: c.cluster.BackupJobs, Runs: s.lastRuns(c, "")}

@@ -91,8 +91,8 @@ func large(b *testing.B, guests int) (report.CoverageView, report.EvacView) {
 	}
 	view := report.ClusterView{State: st, Configs: configs}
 	v := report.CoverageView{
-		BackupView: report.BackupView{Guests: report.Guests(view, false), Configs: configs, Jobs: cluster.BackupJobs, Now: sc.Clock, Sources: []report.BackupSource{{Storage: "nas", Shared: true, Content: &content}}},
-		State:      st, Storages: cluster.Storages, JobsRead: true, PoolsRead: true, Asked: true, Zone: sc.Clock.Location(),
+		BackupView: report.BackupView{Guests: report.Guests(view, false), Configs: configs, Jobs: cluster.BackupJobs, Now: sc.Clock, Zone: sc.Clock.Location(), Sources: []report.BackupSource{{Storage: "nas", Shared: true, Content: &content}}},
+		State:      st, Storages: cluster.Storages, JobsRead: true, PoolsRead: true, Asked: true,
 	}
 	sites := map[string]report.EvacSite{}
 	for _, m := range sc.Machines {

@@ -129,7 +129,15 @@ func (s *Session) backupView(inv *inventory, c *cluster, f backupFilter) (v repo
 	v.Namesakes = inv.namesakes(c)
 	plans, disabled := s.backupPlans(c, f)
 	sources := make([]report.BackupSource, len(plans))
-	jobs := []func(){func() { v.Runs = s.lastRuns(c, f.node) }}
+	jobs := []func(){func() { v.Runs = s.lastRuns(c, f.node) }, func() {
+		// Without the zone a backup may be as old as the longest time between two runs.
+		now, err := s.clockOf(c, c.State.Members.Node)
+		if err != nil {
+			s.note(c.server.name(), err)
+			return
+		}
+		v.Zone = now.Location()
+	}}
 	for i, p := range plans {
 		jobs = append(jobs, func() { sources[i] = s.readBackups(c, p) })
 	}

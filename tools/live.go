@@ -254,26 +254,27 @@ func (s *Session) older(c *cluster, node string, unix int64, limit time.Duration
 	if d := s.now.Sub(time.Unix(unix, 0)).Abs(); d <= limit {
 		return false
 	}
-	v, _ := c.clocks.LoadOrStore(node, &clockRead{})
-	clock := v.(*clockRead)
-	clock.once.Do(func() {
-		now, err := s.clockOf(c, node)
-		clock.ahead, clock.err = now.Sub(s.now), err
-	})
-	return clock.err != nil || s.now.Add(clock.ahead).Sub(time.Unix(unix, 0)).Abs() > limit
+	now, err := s.clockOf(c, node)
+	return err != nil || now.Sub(time.Unix(unix, 0)).Abs() > limit
 }
 
-// A clockRead is how far a node's clock is ahead of this host's, read once a
-// call.
+// A clockRead is a node's clock, read once a call.
 type clockRead struct {
-	once  sync.Once
-	ahead time.Duration
-	err   error
+	once sync.Once
+	now  time.Time
+	err  error
 }
 
 // clockOf reads a node's clock. Nodes that cannot be asked are measured by
 // another one of their cluster.
 func (s *Session) clockOf(c *cluster, node string) (time.Time, error) {
+	v, _ := c.clocks.LoadOrStore(node, &clockRead{})
+	clock := v.(*clockRead)
+	clock.once.Do(func() { clock.now, clock.err = s.readClock(c, node) })
+	return clock.now, clock.err
+}
+
+func (s *Session) readClock(c *cluster, node string) (time.Time, error) {
 	e, err := c.at(node)
 	if err != nil {
 		e = c.server

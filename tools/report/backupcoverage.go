@@ -81,8 +81,7 @@ type CoverageList struct {
 
 // A CoverageView is what the coverage of one cluster's guests is told from. A
 // part that was not read says so; Asked is false when archives were not to be
-// read. Zone is the time zone of the node that was asked, nil when unknown.
-// Defaults are the nodes' own defaults for backups, where they were read.
+// read. Defaults are the nodes' own defaults for backups, where they were read.
 type CoverageView struct {
 	BackupView
 	State     *parse.State
@@ -92,7 +91,6 @@ type CoverageView struct {
 	JobsRead  bool
 	PoolsRead bool
 	Asked     bool
-	Zone      *time.Location
 
 	calendars map[string]calendar // by job, of those that can be read
 	longest   map[string]time.Duration

@@ -61,12 +61,12 @@ func covering(t *testing.T, jobs string, hours ...float64) CoverageView {
 	return CoverageView{
 		BackupView: BackupView{
 			Guests: []Guest{{VMID: 101, Type: "lxc", Node: "pve-a", Status: Running, Pool: "prod"}},
-			Jobs:   configs.BackupJobs, Now: coverNow, Runs: map[int]*BackupRun{},
+			Jobs:   configs.BackupJobs, Now: coverNow, Zone: time.UTC, Runs: map[int]*BackupRun{},
 			Sources: []BackupSource{{Storage: "nas", Node: "pve-a", Shared: true, Content: content}, {Storage: "pbs", Node: "pve-a", Shared: true, Content: empty},
 				{Storage: "local", Node: "pve-a", Content: empty}, {Storage: "local", Node: "pve-b", Content: empty}, {Storage: "usb", Node: "pve-b", Content: empty}},
 		},
 		State:    &parse.State{Members: parse.Members{Node: "pve-a", Nodes: []parse.Member{{Name: "pve-a"}, {Name: "pve-b"}}}},
-		Storages: configs.Storages, Disabled: []string{"old"}, JobsRead: true, PoolsRead: true, Asked: true, Zone: time.UTC,
+		Storages: configs.Storages, Disabled: []string{"old"}, JobsRead: true, PoolsRead: true, Asked: true,
 	}
 }
 

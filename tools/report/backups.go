@@ -119,6 +119,7 @@ type BackupView struct {
 	Partial bool
 	Runs    map[int]*BackupRun // by VMID
 	Now     time.Time
+	Zone    *time.Location // of the node that was asked; nil when unknown
 	// Namesakes are guests of other clusters that keep their archives in the same
 	// place, by storage and VMID: cluster and kind.
 	Namesakes map[string]map[int]Namesake
@@ -276,8 +277,10 @@ func (j Judge) BackupFindings(v BackupView, archives []Archive, summaries []Gues
 		guests[g.VMID] = g
 	}
 	mine := byGuest(archives)
+	schedules := CoverageView{BackupView: v}
+	schedules.prepare()
 	for _, s := range summaries {
-		out = append(out, j.guestBackup(v, guests[s.VMID], s, mine[s.VMID])...)
+		out = append(out, j.guestBackup(&schedules, guests[s.VMID], s, mine[s.VMID])...)
 	}
 	return append(append(out, j.orphans(v, archives, guests)...), j.unfinished(v)...)
 }
@@ -290,8 +293,8 @@ func (v BackupView) subject(vmid int) string {
 }
 
 // guestBackup judges one guest; mine are its archives, the newest first.
-func (j Judge) guestBackup(v BackupView, g Guest, s GuestBackups, mine []Archive) []*Finding {
-	subject := v.subject(s.VMID)
+func (j Judge) guestBackup(c *CoverageView, g Guest, s GuestBackups, mine []Archive) []*Finding {
+	v, subject := c.BackupView, c.subject(s.VMID)
 	var out []*Finding
 	if r := s.LastRun; r != nil && r.Result == "failed" {
 		out = append(out, j.Find("BACKUP_JOB_FAILED", "", subject, "the last backup failed: "+cmp.Or(r.Failure, "the log names no reason"),
@@ -306,7 +309,8 @@ func (j Judge) guestBackup(v BackupView, g Guest, s GuestBackups, mine []Archive
 	out = append(out, j.verified(v, subject, mine)...)
 	cover := CoverOf(v.Jobs, JobGuest{VMID: g.VMID, Node: g.Node, Pool: g.Pool})
 	if good := newestGood(mine); good != nil && good.AgeS != nil && !g.Template && v.certain(cover, g.Node) {
-		out = append(out, j.StaleBackup(subject, time.Duration(*good.AgeS)*time.Second, cover, Evidence{Name: "newest", Value: good.CreatedAt}, Evidence{Name: "storage", Value: good.Storage}))
+		gap, known := c.interval(cover, good.created)
+		out = append(out, j.staleAfter(subject, time.Duration(*good.AgeS)*time.Second, gap, known, Evidence{Name: "newest", Value: good.CreatedAt}, Evidence{Name: "storage", Value: good.Storage}))
 	}
 	return out
 }

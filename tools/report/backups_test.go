@@ -173,7 +173,7 @@ func TestArchivesOfAnotherKindOfGuest(t *testing.T) {
 
 // What cannot be the guest's own is no backup of it, here as in coverage.
 func TestArchivesThatAreNotTheGuests(t *testing.T) {
-	newest := backupsSeenAt.Add(-20 * time.Hour)
+	var newest time.Time
 	for _, tt := range []struct {
 		name     string
 		change   func(v *BackupView)
@@ -182,6 +182,12 @@ func TestArchivesThatAreNotTheGuests(t *testing.T) {
 		findings []string
 	}{
 		{"its own", func(*BackupView) {}, BackedUp, CoverFresh, []string{}},
+		{"not of the last working day", func(v *BackupView) {
+			v.Zone, v.Jobs[0].Schedule, newest = time.UTC, "mon..fri 02:30", time.Date(2026, 11, 26, 2, 31, 0, 0, time.UTC)
+		}, BackedUp, CoverStale, []string{"BACKUP_STALE critical guest/101"}},
+		{"of the last working day", func(v *BackupView) {
+			v.Zone, v.Jobs[0].Schedule, newest = time.UTC, "mon..fri 02:30", time.Date(2026, 11, 27, 2, 31, 0, 0, time.UTC)
+		}, BackedUp, CoverFresh, []string{}},
 		{"older than the guest", func(v *BackupView) {
 			v.Configs = []parse.GuestConfig{{VMID: 101, Current: parse.GuestSettings{CreatedAt: Ptr(newest.Unix() + 1)}}}
 		}, NoBackup, CoverNever, []string{"BACKUP_NONE info guest/101"}},
@@ -198,6 +204,7 @@ func TestArchivesThatAreNotTheGuests(t *testing.T) {
 		}, NoBackup, CoverNever, []string{"BACKUP_NONE critical guest/101"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			newest = backupsSeenAt.Add(-20 * time.Hour)
 			v := BackupView{
 				Guests: []Guest{{VMID: 101, Type: "lxc", Node: "a", Status: Running}}, Now: backupsSeenAt, Jobs: []parse.BackupJob{{ID: "j", Enabled: true, Schedule: "02:00", All: true, Storage: "pbs"}},
 				Sources: []BackupSource{{Storage: "pbs", Shared: true, Content: &parse.StorageContent{Archives: []parse.Archive{{VMID: Ptr(101), Type: "lxc", Created: &newest}}}}},

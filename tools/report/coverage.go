@@ -186,14 +186,9 @@ func (j Judge) ExcludedFindings(subject string, volumes []ExcludedVolume) []*Fin
 	return out
 }
 
-// StaleBackup holds the age of a guest's newest archive against the catalogue's
+// staleAfter holds the age of a guest's newest archive against the catalogue's
 // limits or, where a job's interval is known and the profile has no limit of
 // its own, against 1.5 and 3 times that interval.
-func (j Judge) StaleBackup(subject string, age time.Duration, c Cover, evidence ...Evidence) *Finding {
-	interval, known := c.Interval()
-	return j.staleAfter(subject, age, interval, known, evidence...)
-}
-
 func (j Judge) staleAfter(subject string, age, interval time.Duration, known bool, evidence ...Evidence) *Finding {
 	const code = "BACKUP_STALE"
 	message := fmt.Sprintf("the newest backup is %s old", Seconds(Ptr(int64(age/time.Second))))

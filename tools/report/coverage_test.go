@@ -149,7 +149,8 @@ func TestStaleBackup(t *testing.T) {
 		{"a schedule that nobody can read", Judge{}, job("every full moon"), 37, Warning, "> 36 hours (default)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := c.judge.StaleBackup("guest/101", time.Duration(c.hours*float64(time.Hour)), c.cover)
+			interval, known := c.cover.Interval()
+			f := c.judge.staleAfter("guest/101", time.Duration(c.hours*float64(time.Hour)), interval, known)
 			switch {
 			case f == nil && c.severity != "":
 				t.Error("no finding")
