@@ -335,9 +335,9 @@ func unsupported(at, what string) error {
 
 // refused are settings under which ssh would not do what pvelens does.
 func (o *options) refused() error {
-	for _, key := range []string{"remotecommand", "bindinterface"} {
-		if l := o.set[key]; l != nil && !(key == "remotecommand" && isNone(l.raw)) {
-			return unsupported(l.at(), key)
+	for _, keyword := range []string{"RemoteCommand", "BindInterface"} {
+		if l := o.set[strings.ToLower(keyword)]; l != nil && !(keyword == "RemoteCommand" && isNone(l.raw)) {
+			return unsupported(l.at(), keyword)
 		}
 	}
 	if v := strings.ToLower(o.value("pubkeyauthentication")); v == "no" || v == "false" {

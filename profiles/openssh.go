@@ -245,9 +245,9 @@ func (a *answer) refused() error {
 	}
 	switch {
 	case !off("remotecommand"):
-		return unsupported(a.where("remotecommand"), "remotecommand")
+		return unsupported(a.where("remotecommand"), "RemoteCommand")
 	case !off("bindinterface"):
-		return unsupported(a.where("bindinterface"), "bindinterface")
+		return unsupported(a.where("bindinterface"), "BindInterface")
 	case !off("sessiontype", "default"):
 		return unsupported(a.where("sessiontype"), "SessionType")
 	case !off("canonicalizehostname", "false", "no"), !off("canonicalizepermittedcnames", "none"):
