@@ -54,9 +54,9 @@ func AsError(err error) *Error {
 	case errors.As(err, &own):
 		return own
 	case errors.As(err, &config):
-		return &Error{Code: report.Code(config.Code), Message: report.Clean(config.Message), Hint: report.Clean(config.Hint)}
+		return &Error{Code: report.Code(config.Code), Message: report.CleanError(config.Message), Hint: report.CleanError(config.Hint)}
 	case errors.As(err, &remote):
-		return &Error{Code: report.Code(remote.Code), Message: report.Clean(remote.Message), Hint: report.Clean(remote.Hint), Node: remote.Node}
+		return &Error{Code: report.Code(remote.Code), Message: report.CleanError(remote.Message), Hint: report.CleanError(remote.Hint), Node: remote.Node}
 	case errors.As(err, &refusal):
 		return &Error{Code: report.Refused, Message: strings.Replace(strings.TrimPrefix(refusal.Error(), "refused ("), ")", "", 1)}
 	case errors.Is(err, context.DeadlineExceeded):

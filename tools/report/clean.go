@@ -13,6 +13,14 @@ const MaxText = 300
 // MaxNote is the most bytes of free text written by people.
 const MaxNote = 1 << 10
 
+// MaxError is the most bytes of an error's message or hint. A hint may hold a
+// line for known_hosts, and half a key is worse than none.
+const MaxError = 4 << 10
+
+// CleanError is Clean for the texts of this program's own errors, in which what
+// a server said is already clipped: the length is at most MaxError bytes.
+func CleanError(s string) string { return clean(s, MaxError, ' ') }
+
 // Clean makes text from a node, a guest or a container fit for a report: ANSI
 // sequences, control, bidirectional and zero-width characters and invalid UTF-8
 // are removed, blanks around it too, and the length is at most MaxText bytes. A

@@ -43,7 +43,7 @@ type Checkup struct {
 
 // Add records a step, cleaned.
 func (c *Checkup) Add(name, status, message, hint string) {
-	c.Steps = append(c.Steps, Step{Name: name, Status: status, Message: Clean(message), Hint: Clean(hint)})
+	c.Steps = append(c.Steps, Step{Name: name, Status: status, Message: CleanError(message), Hint: CleanError(hint)})
 }
 
 // OK reports whether no step failed.
