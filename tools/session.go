@@ -132,7 +132,7 @@ func (s *Session) exec(ctx context.Context, e *entry, id string, values ...strin
 	out := output{r.Stdout, r.Stderr, r.Exit, c.Form(), r.Noise, host.Become, root}
 	switch {
 	case err != nil:
-		if cause := context.Cause(ctx); cause != nil && ctx.Err() != nil {
+		if cause := context.Cause(ctx); cause != nil && ctx.Err() != nil && !errors.Is(err, transport.ErrSlowShell) {
 			if own := (*Error)(nil); errors.As(cause, &own) {
 				return out, &Error{Code: own.Code, Message: c.ID() + ": " + own.Message, Hint: own.Hint, Node: e.name()}
 			}

@@ -20,7 +20,6 @@ func clientConfig(t *profiles.Target, keys *hostKeys, who *credentials) (*ssh.Cl
 		BannerCallback:  who.banner,
 		ClientVersion:   "SSH-2.0-pvelens",
 	}
-	strictMACs := slices.DeleteFunc(can.MACs, func(m string) bool { return m == ssh.HMACSHA1 })
 	var err error
 	pick := func(keyword string, wanted, ours []string) []string {
 		out := narrowed(wanted, ours)
@@ -34,13 +33,18 @@ func clientConfig(t *profiles.Target, keys *hostKeys, who *credentials) (*ssh.Cl
 	}
 	cfg.KeyExchanges = pick("KexAlgorithms", t.KexAlgorithms, can.KeyExchanges)
 	cfg.Ciphers = pick("Ciphers", t.Ciphers, can.Ciphers)
-	cfg.MACs = pick("MACs", t.MACs, strictMACs)
+	cfg.MACs = pick("MACs", t.MACs, strictMACs(can.MACs))
 	if t.HostKeyAlgorithms != nil {
 		cfg.HostKeyAlgorithms = pick("HostKeyAlgorithms", t.HostKeyAlgorithms, can.HostKeys)
 	} else {
 		cfg.HostKeyAlgorithms = keys.algorithms()
 	}
 	return cfg, err
+}
+
+// strictMACs is all without HMAC-SHA-1, which x/crypto still counts as secure.
+func strictMACs(all []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(m string) bool { return m == ssh.HMACSHA1 })
 }
 
 // narrowed returns wanted without what is not in ours; nil means ours.

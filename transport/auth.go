@@ -37,6 +37,7 @@ type credentials struct {
 	offers   []offer
 	left     int      // keys that were not offered because of maxOffers
 	notes    []string // why a key was not offered
+	missing  []string // key files that are not there
 	context  *ssh.ClientAuthContext
 	started  bool
 	signing  bool
@@ -183,6 +184,12 @@ func (c *credentials) note(format string, args ...any) {
 	c.notes = append(c.notes, fmt.Sprintf(format, args...))
 }
 
+func (c *credentials) miss(file string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.missing = append(c.missing, file)
+}
+
 // failure explains a login that the server did not accept.
 func (c *credentials) failure(err error) *Error {
 	c.mu.Lock()
@@ -204,6 +211,9 @@ func (c *credentials) failure(err error) *Error {
 	case len(c.offers) == 0:
 		e.Message = "no key to offer to " + account + "; server allows: " + listed(others)
 		e.Hint = "load a key with ssh-add, or name one with IdentityFile in ssh_config"
+		if len(c.missing) > 0 {
+			e.Message += "; no such file: " + strings.Join(c.missing, ", ")
+		}
 	case errors.Is(err, errAgent):
 		e.Message = "the ssh-agent did not sign for " + account
 		e.Hint = "was the touch or the confirmation refused, or is the agent locked? try: ssh-add -T " + c.offers[0].source
@@ -217,6 +227,7 @@ func (c *credentials) failure(err error) *Error {
 		e.Code, e.Message, e.Hint = Unreachable, "the server dropped the connection during the login", "look at sshd's log on the node: "+said([]byte(err.Error()))
 	}
 	if c.left > 0 {
+		e.Hint = "name the right key with IdentityFile and IdentitiesOnly yes in ssh_config; its .pub file is enough when the agent holds it"
 		e.Message += fmt.Sprintf("; %s not offered (at most %d are)", plural(c.left, "more key"), maxOffers)
 	}
 	if len(c.notes) > 0 {

@@ -136,7 +136,7 @@ var authCases = []struct {
 		k := newEd25519()
 		w.accept(k)
 		w.tgt.IdentityAgent = agentWith(w.t, append(many(8), k)...)
-	}, text: "refused 5 keys (agent SHA256:", hint: "authorized_keys"},
+	}, text: "refused 5 keys (agent SHA256:", hint: "IdentitiesOnly yes"},
 	{name: "five keys against MaxAuthTries 3", config: "MaxAuthTries 3", set: func(w *wallet) {
 		w.accept()
 		w.tgt.IdentityAgent = agentWith(w.t, many(5)...)
@@ -236,6 +236,12 @@ var authCases = []struct {
 		w.tgt.MACs = []string{"hmac-sha2-512"}
 		w.tgt.HostKeyAlgorithms = []string{"rsa-sha2-512"}
 	}},
+	{name: "own list without what the server has", config: "KexAlgorithms curve25519-sha256", set: func(w *wallet) {
+		w.tgt.KexAlgorithms = []string{"ecdh-sha2-nistp256"}
+	}, text: "no common algorithm: key exchange", hint: "KexAlgorithms in ssh_config leaves out"},
+	{name: "key file that is not there", set: func(w *wallet) {
+		w.tgt.IdentityFiles = []string{filepath.Join(w.home, "gone")}
+	}, text: "; no such file: ~/gone", hint: "IdentityFile"},
 	{name: "own list of weak algorithms", set: func(w *wallet) { w.tgt.Ciphers = []string{"3des-cbc"} }, text: "Ciphers: none of the algorithms", hint: "ssh_config"},
 	{name: "banner", config: "Banner $DIR/ca.pub", set: func(w *wallet) {}, text: `; the server says "ssh-ed25519`},
 }

@@ -1,13 +1,17 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"syscall"
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"pvelens/profiles"
 )
 
 var (
@@ -149,7 +153,7 @@ func (p *Pool) open(ctx context.Context, r *route, bastion *conn) (net.Conn, err
 	if t.BindAddress != "" {
 		local, err := net.ResolveTCPAddr(network, net.JoinHostPort(t.BindAddress, "0"))
 		if err != nil {
-			return nil, &Error{Code: Config, Message: fmt.Sprintf("BindAddress %s: want an address of this machine", t.BindAddress)}
+			return nil, badBind(t)
 		}
 		d.LocalAddr = local
 	}
@@ -175,13 +179,33 @@ func openFailure(ctx context.Context, r *route, err error) error {
 			Hint: "is the node up, and the port open in the firewalls between? raise connect_timeout if it is far away", Err: err,
 		}}
 	}
+	var family *net.AddrError
+	switch {
+	case r.target.BindAddress != "" && errors.Is(err, syscall.EADDRNOTAVAIL):
+		return badBind(r.target)
+	case errors.As(err, &family):
+		return &Error{
+			Code: Config, Message: fmt.Sprintf("%s has no address of the family that AddressFamily %s or BindAddress wants", r.target.HostName, cmp.Or(r.target.AddressFamily, "any")),
+			Hint: "correct AddressFamily, BindAddress or HostName in ssh_config", Err: err,
+		}
+	}
 	reason, hint := reasonOf(err)
+	if refused := (*ssh.OpenChannelError)(nil); r.via != nil && errors.As(err, &refused) && refused.Reason != ssh.Prohibited {
+		hint += fmt.Sprintf(" try it from there: ssh %s nc -vz %s %d", r.via.target.Name, r.target.HostName, r.target.Port)
+	}
 	return &dialFailure{err: &Error{Code: Unreachable, Message: fmt.Sprintf("%s%s: %s", prefix, where, reason), Hint: hint, Err: err}}
 }
 
 func isTimeout(err error) bool {
 	var ne net.Error
 	return errors.As(err, &ne) && ne.Timeout()
+}
+
+func badBind(t *profiles.Target) *Error {
+	return &Error{
+		Code: Config, Message: fmt.Sprintf("BindAddress %s: want an address of this machine", t.BindAddress),
+		Hint: "correct or remove BindAddress in ssh_config; `ip address` lists what this machine has",
+	}
 }
 
 // reasonOf names the reason of a failed dial without the addresses, which the
@@ -194,7 +218,7 @@ func reasonOf(err error) (reason, hint string) {
 	case errors.As(err, &refused) && refused.Reason == ssh.Prohibited:
 		return "the bastion forbids forwarding: " + said([]byte(refused.Message)), "AllowTcpForwarding and PermitOpen on the bastion must allow it"
 	case errors.As(err, &refused):
-		return "the bastion says " + said([]byte(refused.Message)), "try it there: ssh BASTION nc -vz HOST PORT"
+		return "the bastion says " + said([]byte(refused.Message)), "is the node up, and known to the bastion by this name?"
 	case errors.As(err, &dns):
 		return "no such host name", "correct HostName in ssh_config, or nodes in the profile"
 	case errors.As(err, &op):

@@ -82,6 +82,9 @@ var faults = []fault{
 	{name: "no output", code: Timeout, text: "running clock", set: func(s *server) {
 		s.run = unlessProbe(func(c *call) { c.conn.Wait() })
 	}},
+	{name: "login shell hangs", code: Timeout, text: "logged in, but the login shell ran no command in time", set: func(s *server) {
+		s.run = func(c *call) { c.conn.Wait() }
+	}},
 	{name: "probe unanswered", code: Timeout, text: "learning what the login shell prints", set: func(s *server) {
 		s.run = func(c *call) {
 			if !isProbe(c) {

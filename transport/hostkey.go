@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
@@ -124,9 +125,13 @@ func (k *hostKeys) unknown(got ssh.PublicKey) error {
 		}
 		also = fmt.Sprintf("; %s has only %s", l.where(), what)
 	}
+	add := "add to " + cmp.Or(k.add, "~/.ssh/known_hosts")
+	if k.add == os.DevNull {
+		add = "name a file as UserKnownHostsFile in ssh_config in place of " + k.add + ", and add to it"
+	}
 	return &Error{
 		Code: HostKey, Message: fmt.Sprintf("host key unknown: %s for %s (looked in %s%s)", shownKey(got), strings.Join(k.names, ","), k.places(), also),
-		Hint: fmt.Sprintf("verify it on the node (%s), then add to %s: %s", showCommand(got), cmp.Or(k.add, "~/.ssh/known_hosts"), knownhosts.Line(k.names[:1], got)),
+		Hint: fmt.Sprintf("verify it on the node (%s), then %s: %s", showCommand(got), add, knownhosts.Line(k.names[:1], got)),
 	}
 }
 

@@ -26,7 +26,9 @@ func (c *credentials) identity(path string, agent *agentKeys) (o offer, inAgent,
 		if pub, ok := publicKeyFile(path + ".pub"); ok {
 			return c.fromAgent(pub, agent, shown+".pub", "is not in the agent, and its private file is missing")
 		}
-		if !os.IsNotExist(err) {
+		if os.IsNotExist(err) {
+			c.miss(shown)
+		} else {
 			c.note("key %s cannot be read", shown)
 		}
 		return offer{}, false, false

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/crypto/ssh"
+
+	"pvelens/profiles"
 )
 
 // login runs the SSH handshake on nc. It owns nc and closes it on failure.
@@ -98,10 +100,13 @@ func explainLogin(ctx context.Context, r *route, stream *preamble, who *credenti
 	case ctx.Err() != nil:
 		return slowLogin(r, before, spoke, who), false
 	case errors.As(err, &algos):
-		return &Error{
-			Code: Unsupported, Message: fmt.Sprintf("no common algorithm: %s; the server offers only %s", algos.What, said([]byte(strings.Join(algos.RequestedAlgorithms, ",")))),
-			Hint: "the server is old, or was set to weak algorithms; update it, or correct the algorithm lists in ssh_config",
-		}, false
+		return noCommon(r.target, algos), false
+	case !spoke && len(before) == 0 && r.target.ProxyCommand != "":
+		return &Error{Code: Unreachable, Message: "ProxyCommand ended before SSH started", Hint: proxyHint(r)}, false
+	case !spoke && r.target.ProxyCommand != "":
+		e, penalised = noSSH(before)
+		e.Hint += "; or " + proxyHint(r)
+		return e, penalised
 	case !spoke:
 		return noSSH(before)
 	case who.begun():
@@ -110,6 +115,34 @@ func explainLogin(ctx context.Context, r *route, stream *preamble, who *credenti
 		return &Error{Code: Unreachable, Message: "the server dropped the connection during the handshake", Hint: "MaxStartups or a firewall; look at sshd's log on the node"}, false
 	}
 	return &Error{Code: Unreachable, Message: "handshake failed: " + said([]byte(err.Error())), Hint: "look at sshd's log on the node"}, false
+}
+
+func proxyHint(r *route) string {
+	return "correct ProxyCommand in ssh_config; its whole line and its complaints: ssh -v " + r.target.Name
+}
+
+// noCommon explains a handshake without a common algorithm: the server knows
+// only weak ones, or ssh_config leaves out what it has.
+func noCommon(t *profiles.Target, algos *ssh.AlgorithmNegotiationError) *Error {
+	e := &Error{
+		Code: Unsupported, Message: fmt.Sprintf("no common algorithm: %s; the server offers only %s", algos.What, said([]byte(strings.Join(algos.RequestedAlgorithms, ",")))),
+		Hint: "the server is old, or was set to weak algorithms: update it, or correct the lists in its sshd_config; pvelens uses no weak ones, even where ssh_config adds them",
+	}
+	can := ssh.SupportedAlgorithms()
+	for _, l := range []struct {
+		kind, keyword string
+		set, ours     []string
+	}{
+		{"key exchange", "KexAlgorithms", t.KexAlgorithms, can.KeyExchanges},
+		{"host key", "HostKeyAlgorithms", t.HostKeyAlgorithms, can.HostKeys},
+		{"cipher", "Ciphers", t.Ciphers, can.Ciphers},
+		{"MAC", "MACs", t.MACs, strictMACs(can.MACs)},
+	} {
+		if strings.HasSuffix(algos.What, l.kind) && l.set != nil && len(narrowed(algos.RequestedAlgorithms, l.ours)) > 0 {
+			e.Hint = l.keyword + " in ssh_config leaves out what the server offers: add it there, or remove the line for this host"
+		}
+	}
+	return e
 }
 
 // noSSH explains a server that closed, or was cut off, before it spoke SSH.
@@ -139,6 +172,8 @@ func slowLogin(r *route, before []byte, spoke bool, who *credentials) *Error {
 	case who.asking():
 		e.Message = "no answer from the ssh-agent in time"
 		e.Hint = "it may wait for a touch or a confirmation; ask again and touch the key, or try: ssh-add -l"
+	case !spoke && r.target.ProxyCommand != "":
+		e.Message, e.Hint = "ProxyCommand does not reach an SSH server within "+seconds(r.timeout), proxyHint(r)
 	case !spoke && len(before) > 0:
 		e.Message = fmt.Sprintf("%s does not start SSH within %s; it said %s", r.address(), seconds(r.timeout), said(before))
 	case !spoke:

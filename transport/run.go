@@ -19,8 +19,11 @@ func (cn *conn) run(ctx context.Context, h *Host, c allowlist.Command) (Result, 
 	cn.shell.once.Do(func() { go cn.probe(h) })
 	res, err := cn.exec(ctx, h, c)
 	if err != nil {
-		if e, ok := cn.shell.verdict(); ok && e != nil && ctx.Err() == nil {
+		switch e, ok := cn.shell.verdict(); {
+		case ok && e != nil && ctx.Err() == nil:
 			err = e // the shell is the cause
+		case !ok && cn.shell.began.Load() && errors.Is(ctx.Err(), context.DeadlineExceeded):
+			err = slowShell(h)
 		}
 		return res, err
 	}

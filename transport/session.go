@@ -70,6 +70,7 @@ func (s *session) work(line string, holdStdin bool) {
 		s.done <- s.startFailure(err)
 		return
 	}
+	cn.shell.began.Store(true)
 	s.done <- ss.Wait()
 }
 

@@ -3,9 +3,11 @@ package transport
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"pvelens/allowlist"
@@ -17,6 +19,7 @@ const probeAnswer = "pvelens-probe\n"
 // text that it prints before a command's output, or why it runs none.
 type shell struct {
 	once   sync.Once
+	began  atomic.Bool   // the server has taken a command
 	known  chan struct{} // closed after prefix and err are set
 	prefix []byte
 	err    error
@@ -69,6 +72,17 @@ func (cn *conn) learn(h *Host) ([]byte, error) {
 	return nil, mute(h, res)
 }
 
+// ErrSlowShell is the cause of an Error when a node let us in and its login
+// shell had not run the first command when the deadline came.
+var ErrSlowShell = errors.New("the login shell runs nothing")
+
+func slowShell(h *Host) *Error {
+	return &Error{
+		Code: Timeout, Message: "logged in, but the login shell ran no command in time",
+		Hint: "what do .bashrc and the like wait for, or is the node overloaded? try it: ssh " + h.Target.Name + " /bin/echo pvelens-probe", Err: errors.Join(ErrSlowShell, context.DeadlineExceeded),
+	}
+}
+
 // mute explains a login shell that does not run the probe.
 func mute(h *Host, res Result) *Error {
 	text := append(bytes.TrimSpace(res.Stdout), ' ')
@@ -76,7 +90,7 @@ func mute(h *Host, res Result) *Error {
 	e := &Error{
 		Code:    Unsupported,
 		Message: fmt.Sprintf("the login shell does not run commands: exit %d, it said %s", res.Exit, said(text)),
-		Hint:    "try it: ssh " + h.Target.Name + " /bin/echo pvelens-probe",
+		Hint:    "try it: ssh " + h.Target.Name + " /bin/echo pvelens-probe; look for exit or exec in .bashrc and the like, for command= before the key in authorized_keys, and for ForceCommand in sshd_config",
 	}
 	switch has := func(s string) bool { return bytes.Contains(text, []byte(s)) }; {
 	case res.Truncated:

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -17,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"pvelens/profiles"
 )
 
 func TestJumpThroughBastions(t *testing.T) {
@@ -135,7 +138,8 @@ func TestProxyCommandFailures(t *testing.T) {
 	}{
 		{"says why", "sh -c 'echo cannot log in to the tunnel >&2; exit 3'", Unreachable, `ProxyCommand said "cannot log in to the tunnel"`},
 		{"is not there", "/nonexistent/proxy", Unreachable, "ProxyCommand said"},
-		{"hangs", "sleep 1000", Timeout, "does not start SSH within 300ms"},
+		{"ends silently", "true", Unreachable, "ProxyCommand ended before SSH started"},
+		{"hangs", "sleep 1000", Timeout, "ProxyCommand does not reach an SSH server within 300ms"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newServer(t).start()
@@ -313,5 +317,25 @@ func TestBastionLostDuringADial(t *testing.T) {
 	bastion.start()
 	if _, err := newPool(t).Run(t.Context(), s.through("pve1", bastion), clock(t)); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAddressOfThisSide(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		set  func(*profiles.Target)
+		text string
+	}{
+		{"another family", func(t *profiles.Target) { t.AddressFamily = "inet6" }, "127.0.0.1 has no address of the family that AddressFamily inet6"},
+		{"not ours", func(t *profiles.Target) { t.BindAddress = "192.0.2.1" }, "BindAddress 192.0.2.1: want an address of this machine"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newServer(t).start().hostOf("pve1")
+			tt.set(h.Target)
+			_, err := newPool(t).Run(t.Context(), h, clock(t))
+			if e := (*Error)(nil); !errors.As(err, &e) || e.Code != Config || !strings.Contains(e.Message, tt.text) || !strings.Contains(e.Hint, "in ssh_config") {
+				t.Errorf("got %s: %v, want %s: %s", codeOf(err), err, Config, tt.text)
+			}
+		})
 	}
 }
