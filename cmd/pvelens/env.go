@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -164,7 +165,10 @@ func (a *app) openAudit() (*transport.Audit, error) {
 }
 
 func auditError(path string, err error) error {
-	return &profiles.Error{Code: "CONFIG", Message: "the audit log " + path + " cannot be written, so nothing runs: " + err.Error(), Hint: "make its folder writable, or set XDG_STATE_HOME"}
+	if e := (*transport.Error)(nil); errors.As(err, &e) && e.Err != nil {
+		err = e.Err
+	}
+	return &profiles.Error{Code: "CONFIG", Message: "the audit log " + path + " cannot be written, so nothing runs: " + err.Error(), Hint: "make the file and its folder writable for this user only, free disk space, or set XDG_STATE_HOME"}
 }
 
 // demo is the embedded cluster and its profile.
