@@ -597,6 +597,9 @@ func (j Judge) haFindings(v ClusterFacts, h ClusterHealth) []*Finding {
 	if services == 0 || h.Quorate != nil && !*h.Quorate {
 		return out // without quorum nobody can write down that he lives
 	}
+	if v.HA.Manager == nil && !h.SingleNode {
+		out = append(out, j.Find("HA_MANAGER_DEAD", "", v.subject("cluster"), many(services, "guest")+" under HA, but no HA manager has ever reported"))
+	}
 	if h.HA != nil && h.HA.MasterAgeS != nil {
 		out = append(out, j.Measure("HA_MANAGER_DEAD", v.subject("cluster"), "the HA manager on "+h.HA.Master+" has said nothing for "+Seconds(h.HA.MasterAgeS), "age", float64(*h.HA.MasterAgeS)))
 	}

@@ -166,6 +166,12 @@ func TestHATooOld(t *testing.T) {
 	if got := codes(ClusterFacts{Cluster: ClusterView{State: members(false, "a", "b", "c")}, HA: ha}); got["HA_LRM_DEAD"] != "" {
 		t.Errorf("without quorum nobody can report, got %v", got)
 	}
+	if got := codes(ClusterFacts{Cluster: ClusterView{State: members(true, "a", "b", "c")}, HA: &parse.HAState{}, Resources: Ptr(2)}); got["HA_MANAGER_DEAD"] == "" {
+		t.Error("two guests under HA and no manager: want HA_MANAGER_DEAD")
+	}
+	if got := codes(ClusterFacts{Cluster: ClusterView{State: members(true, "a", "b", "c")}, HA: &parse.HAState{}, Resources: Ptr(0)}); got["HA_MANAGER_DEAD"] != "" {
+		t.Error("nothing is under HA: want no HA_MANAGER_DEAD")
+	}
 	if got := codes(ClusterFacts{Cluster: ClusterView{State: members(true, "a", "b", "c")}, HA: ha, Resources: Ptr(0)}); got["HA_LRM_DEAD"] != "" {
 		t.Errorf("nothing is under HA, got %v", got)
 	}
