@@ -205,6 +205,9 @@ func (c *credentials) failure(err error) *Error {
 	case slices.Contains(ctx.PartialSuccessMethods, "publickey"):
 		e.Message = fmt.Sprintf("key accepted, server also requires %s (2FA)", strings.Join(others, " or "))
 		e.Hint = "exempt this key on the node (Match User with AuthenticationMethods publickey), or set transport = \"controlmaster\" and log in once with ssh -M"
+	case len(others) == 0 && len(c.offers) == 0:
+		e.Message = account + " admits no way to log in"
+		e.Hint = "look at AuthenticationMethods and PubkeyAuthentication in sshd_config, and at sshd's log on the node"
 	case !slices.Contains(ctx.AllowedMethods, "publickey") && !slices.Contains(ctx.TriedMethods, "publickey"):
 		e.Message = fmt.Sprintf("%s allows only %s, and pvelens uses keys only", account, listed(others))
 		e.Hint = "set PubkeyAuthentication yes in sshd_config for this user, or transport = \"controlmaster\" and log in once with ssh -M"

@@ -239,6 +239,7 @@ var authCases = []struct {
 	{name: "own list without what the server has", config: "KexAlgorithms curve25519-sha256", set: func(w *wallet) {
 		w.tgt.KexAlgorithms = []string{"ecdh-sha2-nistp256"}
 	}, text: "no common algorithm: key exchange", hint: "KexAlgorithms in ssh_config leaves out"},
+	{name: "no way in", config: "AuthenticationMethods none", set: func(w *wallet) { w.put("id", string(newEd25519().pem)) }, text: "admits no way to log in", hint: "AuthenticationMethods"},
 	{name: "key file that is not there", set: func(w *wallet) {
 		w.tgt.IdentityFiles = []string{filepath.Join(w.home, "gone")}
 	}, text: "; no such file: ~/gone", hint: "IdentityFile"},

@@ -55,7 +55,7 @@ var errLost = errors.New("connection lost")
 func lost(cause error) *Error {
 	return &Error{
 		Code: Unreachable, Message: "connection lost while a command ran",
-		Hint: "the node rebooted, its sshd was stopped, or a firewall dropped the connection; ask again",
+		Hint: "the node rebooted, its sshd was stopped, or a firewall dropped the connection; ask again, and if it stays so look at sshd's log on the node",
 		Err:  errors.Join(errLost, cause),
 	}
 }
