@@ -41,6 +41,8 @@ type app struct {
 	code    int // exit status of a command that printed its answer
 
 	serving bool // tell where the audit log begins
+	// runsNothing is set where no command will be sent, so none has to be noted.
+	runsNothing bool
 
 	mu       sync.Mutex
 	close    []func()

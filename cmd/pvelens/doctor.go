@@ -19,6 +19,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		a.runsNothing = resolveOnly
 		d, err := tools.Diagnose(c.Context(), env, a.profile, resolveOnly)
 		a.clearProgress()
 		if err != nil {
