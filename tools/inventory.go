@@ -74,7 +74,15 @@ func (s *Session) inventory(n need) (*inventory, error) {
 	}
 	ch := make(chan arrival, len(s.nodes))
 	for _, e := range s.nodes {
-		go func() { ch <- s.arrive(e, n) }()
+		go func() {
+			// Nobody may wait for it any more, so a panic becomes its answer.
+			defer func() {
+				if p := recover(); p != nil {
+					ch <- arrival{entry: e, err: errorf(report.Internal, "reading the node's state failed")}
+				}
+			}()
+			ch <- s.arrive(e, n)
+		}()
 	}
 	waiting := map[*entry]bool{}
 	for _, e := range s.nodes {
@@ -117,7 +125,20 @@ func (s *Session) arrive(e *entry, n need) arrival {
 	_, _, serves := e.learned()
 	done := make(chan *parts, 1)
 	if serves && n != 0 {
-		go func() { done <- s.parts(ctx, e, n) }()
+		go func() {
+			defer func() {
+				if p := recover(); p != nil {
+					broken := &parts{problems: map[need]error{}}
+					for _, part := range []need{needConfigs, needPools, needCluster, needHA} {
+						if n&part != 0 {
+							broken.problems[part] = errorf(report.Internal, "reading the cluster's files failed")
+						}
+					}
+					done <- broken
+				}
+			}()
+			done <- s.parts(ctx, e, n)
+		}()
 	}
 	out, err := s.ask(ctx, e, "state")
 	if err == nil && len(bytes.TrimSpace(out)) == 0 {

@@ -185,7 +185,11 @@ func (*oddOut) Tables() []report.Table { return nil }
 
 func TestAPanicEndsOneCallOnly(t *testing.T) {
 	bad := define("bad", "Bad", "Panics.", func(context.Context, *Session, nothingIn) (*oddOut, error) { panic("secret words") })
-	w := dialServer(t, t.Context(), replay(t, fixtures.Heimlabor(), fixtures.Options{}), append(All(), bad))
+	deep := define("deep", "Deep", "Panics in a goroutine.", func(context.Context, *Session, nothingIn) (*oddOut, error) {
+		parallel([]int{1, 2, 3}, func(int, int) { panic("secret words") })
+		return &oddOut{}, nil
+	})
+	w := dialServer(t, t.Context(), replay(t, fixtures.Heimlabor(), fixtures.Options{}), append(All(), bad, deep))
 	w.hello()
 	r := w.call(2, "bad", `{}`)
 	if !r.Result.IsError || strings.Contains(r.Raw, "secret") || r.Result.Meta[codeMeta] != "INTERNAL" {
@@ -193,6 +197,9 @@ func TestAPanicEndsOneCallOnly(t *testing.T) {
 	}
 	if r := w.call(3, "list_nodes", `{}`); r.Result.IsError {
 		t.Errorf("after the panic: %s", r.Raw)
+	}
+	if r := w.call(4, "deep", `{}`); !r.Result.IsError || strings.Contains(r.Raw, "secret") || r.Result.Meta[codeMeta] != "INTERNAL" {
+		t.Errorf("panic beside the call: %s", r.Raw)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -393,13 +394,26 @@ func (s *Session) detach(limit time.Duration) (context.Context, context.CancelFu
 	return ctx, func() { stop(); cancel() }
 }
 
-// parallel runs f for every item at once and waits for all.
+// parallel runs f for every item at once and waits for all. A panic in one
+// becomes the caller's, so that it ends one call and not the program.
 func parallel[T any](items []T, f func(i int, item T)) {
 	var wg sync.WaitGroup
+	var once sync.Once
+	var broken any
 	for i, item := range items {
-		wg.Go(func() { f(i, item) })
+		wg.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					once.Do(func() { broken = fmt.Sprintf("%v\n%s", p, debug.Stack()) })
+				}
+			}()
+			f(i, item)
+		})
 	}
 	wg.Wait()
+	if broken != nil {
+		panic(broken)
+	}
 }
 
 func (s *Session) progress(done, total int, format string, args ...any) {

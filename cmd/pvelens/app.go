@@ -50,9 +50,18 @@ type app struct {
 }
 
 // run executes the command line and returns the exit status.
-func run(ctx context.Context, args []string, io stdio, getenv func(string) string) int {
+func run(ctx context.Context, args []string, io stdio, getenv func(string) string) (code int) {
 	a := &app{stdio: io, getenv: getenv}
 	defer a.shutdown()
+	defer func() {
+		// A monitoring program would take Go's own exit status 2 for CRITICAL.
+		if p := recover(); p != nil {
+			fmt.Fprintf(io.err, "pvelens: INTERNAL: a mistake of pvelens itself: %v\n", p)
+			if code = exitFailed; wantsNagios(args) {
+				code = a.unknown(errors.New("a mistake of pvelens itself"))
+			}
+		}
+	}()
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(io.in)
