@@ -104,6 +104,7 @@ func fillHostKeys(t *testing.T, text string, port int) string {
 // TestHostKeysLikeOpenSSH checks each case against a real sshd, and that ssh
 // itself decides the same.
 func TestHostKeysLikeOpenSSH(t *testing.T) {
+	need(t, "sshd", "openssh-server")
 	whole := t
 	client := newEd25519()
 	var daemons = map[string]*daemon{}

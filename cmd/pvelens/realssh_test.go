@@ -47,6 +47,9 @@ func forcedCommand(node, line string) int {
 // missing program is a failure.
 func need(t *testing.T, program, pkg string) string {
 	t.Helper()
+	if program == "sshd" && os.Getuid() != 0 && os.Getenv("CI") != "true" {
+		t.Skip("run as root: sshd lets in no locked account")
+	}
 	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/sbin", "/sbin") {
 		if p := filepath.Join(dir, program); isExecutable(p) {
 			return p
