@@ -94,24 +94,22 @@ func TestNodesAreFoundByAnyName(t *testing.T) {
 	}
 }
 
-func TestAWarmInventoryCostsTwoRoundTrips(t *testing.T) {
-	const rtt = 200 * time.Millisecond
+// TestAWarmInventoryAsksForAllAtOnce: a member that served before is asked for
+// its state and for the files beside it at once, which is what makes two round
+// trips enough.
+func TestAWarmInventoryAsksForAllAtOnce(t *testing.T) {
 	sc := fixtures.Heimlabor()
 	sc.Machines = sc.Machines[:1]
-	env := replay(t, sc, fixtures.Options{Delay: map[string]time.Duration{"": rtt}})
-	_, p := behind(t, env)
-	p.ConnectTimeout = 10 * time.Second
-	env.Open = withTimeout(env.Open, p.ConnectTimeout)
-	for range 2 {
-		if _, err := call(t, env, "list_guests", `{}`); err != nil {
-			t.Fatal(err)
-		}
-	}
-	start := time.Now()
+	env := replay(t, sc, fixtures.Options{Cost: map[string]time.Duration{"": 300 * time.Millisecond}})
+	cluster, _ := behind(t, env)
+	atOnce := func() int { return cluster.Nodes[0].Counts().MaxConcurrent }
 	answer[*report.GuestList](t, env, "list_guests", `{}`)
-	// Three round trips would be 600 ms: a bound far from both.
-	if d := time.Since(start); d < rtt || d > 2*rtt+rtt*3/4 {
-		t.Errorf("a warm list_guests took %v at a round trip of %v", d, rtt)
+	if n := atOnce(); n != 3 {
+		t.Errorf("cold: %d commands at once, want the 3 that follow the state", n)
+	}
+	answer[*report.GuestList](t, env, "list_guests", `{}`)
+	if n := atOnce(); n != 4 {
+		t.Errorf("warm: %d commands at once, want 4", n)
 	}
 }
 
