@@ -123,43 +123,34 @@ func (s *Session) arrive(e *entry, n need) arrival {
 	defer cancel()
 	a := arrival{entry: e}
 	_, _, serves := e.learned()
-	done := make(chan *parts, 1)
+	reads := []func(){func() { a.state, a.err = s.state(ctx, e) }}
 	if serves && n != 0 {
-		go func() {
-			defer func() {
-				if p := recover(); p != nil {
-					broken := &parts{problems: map[need]error{}}
-					for _, part := range []need{needConfigs, needPools, needCluster, needHA} {
-						if n&part != 0 {
-							broken.problems[part] = errorf(report.Internal, "reading the cluster's files failed")
-						}
-					}
-					done <- broken
-				}
-			}()
-			done <- s.parts(ctx, e, n)
-		}()
+		reads = append(reads, func() { a.parts = s.parts(ctx, e, n) })
 	}
-	out, err := s.ask(ctx, e, "state")
-	if err == nil && len(bytes.TrimSpace(out)) == 0 {
-		err = errorf(report.NotFound, "no /etc/pve/.members: the cluster filesystem (pmxcfs) is not running, or this is no Proxmox VE node").hint("on the node: systemctl status pve-cluster")
-	}
-	if err == nil {
-		if a.state, err = parse.ParseState(out); err != nil {
-			err = errorf(report.Internal, "%s", report.Clean(err.Error()))
-		}
-	}
-	a.err = err
-	if serves && n != 0 {
-		a.parts = <-done
-	}
-	if err == nil {
+	parallel(reads, func(_ int, read func()) { read() })
+	if a.err == nil {
 		node, clusterName, _ := e.learned()
 		if node != a.state.Members.Node || clusterName == "" {
 			e.learn(a.state.Members.Node, identity(a.state, e), serves)
 		}
 	}
 	return a
+}
+
+// state asks one entry for the state of its cluster.
+func (s *Session) state(ctx context.Context, e *entry) (*parse.State, error) {
+	out, err := s.ask(ctx, e, "state")
+	if err != nil {
+		return nil, err
+	}
+	if len(bytes.TrimSpace(out)) == 0 {
+		return nil, errorf(report.NotFound, "no /etc/pve/.members: the cluster filesystem (pmxcfs) is not running, or this is no Proxmox VE node").hint("on the node: systemctl status pve-cluster")
+	}
+	st, err := parse.ParseState(out)
+	if err != nil {
+		return nil, errorf(report.Internal, "%s", report.Clean(err.Error()))
+	}
+	return st, nil
 }
 
 // parts runs what the need asks for, at once.
@@ -204,7 +195,7 @@ func (s *Session) parts(ctx context.Context, e *entry, n need) *parts {
 		out, err := s.ask(ctx, e, j.form)
 		if err == nil {
 			if err = j.read(out); err != nil {
-				err = errorf(report.Internal, "%s: %s", j.form, report.Clean(err.Error()))
+				err = unread(j.form, err)
 			}
 		}
 		errs[i] = err
