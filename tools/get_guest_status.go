@@ -18,18 +18,28 @@ type getGuestStatusIn struct {
 var getGuestStatus = define("get_guest_status", "Show a guest's live state",
 	"One guest now: exact state (paused, io-error, hibernated, unknown and why, …), uptime, CPU share of its cores, memory and what the figure means, disk, I/O, pressure, OOM kills, HA, whether a running task explains a lock. A VM's used disk is known only from its agent.",
 	func(_ context.Context, s *Session, in getGuestStatusIn) (*report.GuestStatus, error) {
-		inv, err := s.inventory(needConfigs | needPools | needCluster | needHA)
+		_, p, err := s.guestNow(in.Guest)
 		if err != nil {
 			return nil, err
 		}
-		p, err := inv.find(in.Guest)
-		if err != nil {
-			return nil, err
-		}
-		s.offlineNodes(p.cluster, p.Node)
-		s.liveOf(inv, p)
 		return report.BuildGuestStatus(s.look(p, p.Lock != "")), nil
 	})
+
+// guestNow finds a guest with everything that files say of it, and its state
+// from its node where pvestatd reports none.
+func (s *Session) guestNow(guest Text) (*inventory, *place, error) {
+	inv, err := s.inventory(needConfigs | needPools | needCluster | needHA)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := inv.find(guest)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.offlineNodes(p.cluster, p.Node)
+	s.liveOf(inv, p)
+	return inv, p, nil
+}
 
 // look reads what its node tells about a guest, all at once; the node's tasks
 // only when they are wanted.

@@ -19,16 +19,10 @@ type guestHealthSummaryIn struct {
 var guestHealthSummary = define("guest_health_summary", "Summarise a guest's health",
 	"Judges one guest in one call: state, lock, memory, CPU, disk, pressure, agent, storages, snapshots, backups, containers, failed tasks. checks says what came out of each, or that it is unknown; findings have evidence, limit and fix. detail=detailed adds the last day's trend.",
 	func(_ context.Context, s *Session, in guestHealthSummaryIn) (*report.GuestHealth, error) {
-		inv, err := s.inventory(needConfigs | needPools | needCluster | needHA)
+		inv, p, err := s.guestNow(in.Guest)
 		if err != nil {
 			return nil, err
 		}
-		p, err := inv.find(in.Guest)
-		if err != nil {
-			return nil, err
-		}
-		s.offlineNodes(p.cluster, p.Node)
-		s.liveOf(inv, p)
 		if _, err := s.configOf(p); err != nil {
 			s.miss(p.Node, err)
 		}
