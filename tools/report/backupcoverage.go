@@ -294,9 +294,7 @@ func (v *CoverageView) interval(c Cover, newest *time.Time) (d time.Duration, ok
 		if !readable {
 			continue
 		}
-		before, found := cal.previous(at)
-		after, found2 := cal.next(at)
-		if gap := after.Sub(before); found && found2 && (!ok || gap < d) {
+		if gap, found := cal.gapAt(at); found && (!ok || gap < d) {
 			d, ok = gap, true
 		}
 	}

@@ -274,6 +274,23 @@ func TestRetention(t *testing.T) {
 	}
 }
 
+// intervalAt and nextRun ask a schedule as it is written.
+func intervalAt(schedule string, at time.Time) (time.Duration, bool) {
+	c, ok := parseSchedule(schedule)
+	if !ok {
+		return 0, false
+	}
+	return c.gapAt(at)
+}
+
+func nextRun(schedule string, after time.Time) (time.Time, bool) {
+	c, ok := parseSchedule(schedule)
+	if !ok {
+		return time.Time{}, false
+	}
+	return c.next(after)
+}
+
 func TestIntervalAt(t *testing.T) {
 	at := func(s string) time.Time {
 		m, err := time.Parse("2006-01-02 15:04", s)
@@ -304,16 +321,16 @@ func TestIntervalAt(t *testing.T) {
 		{"2026..2027-*-1 04:00", "2026-11-29 00:00", 30 * day, "2026-12-01 04:00"},
 		{"8..17,22:0/15", "2026-11-29 17:50", 4*time.Hour + 15*time.Minute, "2026-11-29 22:00"},
 	} {
-		d, ok := IntervalAt(c.schedule, at(c.at))
-		next, ok2 := NextRun(c.schedule, at(c.at))
+		d, ok := intervalAt(c.schedule, at(c.at))
+		next, ok2 := nextRun(c.schedule, at(c.at))
 		if !ok || !ok2 || d != c.want || !next.Equal(at(c.next)) {
 			t.Errorf("%s at %s: got %s, %v and %s, want %s and %s", c.schedule, c.at, d, ok, next, c.want, c.next)
 		}
 	}
-	if run, ok := NextRun("2024-12-24 02:00", coverNow); ok {
+	if run, ok := nextRun("2024-12-24 02:00", coverNow); ok {
 		t.Errorf("a schedule of 2024 runs again at %s", run)
 	}
-	if _, ok := NextRun("*-2-30 01:00", coverNow); ok {
+	if _, ok := nextRun("*-2-30 01:00", coverNow); ok {
 		t.Error("the 30th of February exists")
 	}
 }

@@ -21,28 +21,13 @@ func Interval(schedule string) (d time.Duration, ok bool) {
 	return s.longestGap()
 }
 
-// IntervalAt is the time between the two runs of a schedule around a moment:
-// the last one at or before it and the first one after it. at is the wall clock
-// of the node, whatever its zone. ok is false when the schedule cannot be read,
-// or has not both runs.
-func IntervalAt(schedule string, at time.Time) (d time.Duration, ok bool) {
-	s, ok := parseSchedule(schedule)
-	if !ok {
-		return 0, false
-	}
-	before, ok := s.previous(at)
-	after, ok2 := s.next(at)
+// gapAt is the time between the two runs of a schedule around a moment: the last
+// one at or before it and the first one after it. at is the wall clock of the
+// node, whatever its zone. ok is false when there are not both runs.
+func (c calendar) gapAt(at time.Time) (d time.Duration, ok bool) {
+	before, ok := c.previous(at)
+	after, ok2 := c.next(at)
 	return after.Sub(before), ok && ok2
-}
-
-// NextRun is the first run of a schedule after a moment on the node's wall clock;
-// ok is false when the schedule cannot be read, or names only years that are over.
-func NextRun(schedule string, after time.Time) (run time.Time, ok bool) {
-	s, ok := parseSchedule(schedule)
-	if !ok {
-		return time.Time{}, false
-	}
-	return s.next(after)
 }
 
 // Readable reports whether a schedule follows the grammar of calendar events.
